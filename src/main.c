@@ -384,14 +384,6 @@ const struct command *command_find(const char *name, const char *next)
     return NULL;
 }
 
-static const char *error_kind_name(enum error_kind kind)
-{
-    static const char *const names[] = {"none",   "judged",      "use",   "machine",
-                                        "budget", "interrupted", "memory"};
-
-    return (size_t)kind < ARRAY_LEN(names) ? names[kind] : "machine";
-}
-
 static int report_error(const struct cli *cli, struct error *err)
 {
     vault_scrub_in_place(err->text, strlen(err->text));

@@ -72,6 +72,29 @@ int error_exit_code(const struct error *err)
     BUG("error kind %d", (int)err->kind);
 }
 
+const char *error_kind_name(enum error_kind kind)
+{
+    switch (kind) {
+    case ERROR_NONE:
+        return "none";
+    case ERROR_JUDGED:
+        return "judged";
+    case ERROR_USE:
+        return "use";
+    case ERROR_MACHINE:
+        return "machine";
+    case ERROR_BUSY:
+        return "busy";
+    case ERROR_BUDGET:
+        return "budget";
+    case ERROR_INTERRUPTED:
+        return "interrupted";
+    case ERROR_MEMORY:
+        return "memory";
+    }
+    BUG("error kind %d", (int)kind);
+}
+
 _Noreturn void bug_at(const char *file, int line, const char *fmt, ...)
 {
     va_list ap;

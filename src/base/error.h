@@ -43,6 +43,7 @@ bool error_add(struct error *err, const char *fmt, ...) __attribute__((format(pr
 bool error_hint(struct error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 int error_exit_code(const struct error *err);
+const char *error_kind_name(enum error_kind kind); /* as programs read it: docs/commands.md */
 
 #define BUG(...) bug_at(__FILE__, __LINE__, __VA_ARGS__)
 _Noreturn void bug_at(const char *file, int line, const char *fmt, ...)

@@ -30,6 +30,18 @@ static void the_first_cause_wins_and_context_goes_in_front(void **state)
     assert_string_equal(err.hint, "first");
 }
 
+static void every_kind_of_error_has_its_own_name(void **state)
+{
+    (void)state;
+    assert_string_equal(error_kind_name(ERROR_JUDGED), "judged");
+    assert_string_equal(error_kind_name(ERROR_USE), "use");
+    assert_string_equal(error_kind_name(ERROR_MACHINE), "machine");
+    assert_string_equal(error_kind_name(ERROR_BUSY), "busy");
+    assert_string_equal(error_kind_name(ERROR_BUDGET), "budget");
+    assert_string_equal(error_kind_name(ERROR_INTERRUPTED), "interrupted");
+    assert_string_equal(error_kind_name(ERROR_MEMORY), "memory");
+}
+
 static void context_without_end_keeps_the_text_bounded(void **state)
 {
     struct error err = {0};
@@ -274,6 +286,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_cause_wins_and_context_goes_in_front),
+        cmocka_unit_test(every_kind_of_error_has_its_own_name),
         cmocka_unit_test(context_without_end_keeps_the_text_bounded),
         cmocka_unit_test(control_characters_are_shown_and_not_sent),
         cmocka_unit_test(an_error_is_cut_between_characters),
