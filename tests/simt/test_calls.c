@@ -112,12 +112,70 @@ static void virtual_functions_are_called(void **state)
     arena_free(a);
 }
 
+/* A function and its kernel; %s: the label that the call names as its prototype. */
+static const char named[] =
+    ".version 8.0\n.target sm_80\n.address_size 64\n"
+    ".func (.param .b32 r) twice(.param .b32 a)\n"
+    "{ .reg .b32 %%r<3>; ld.param.u32 %%r1, [a]; add.s32 %%r2, %%r1, %%r1;"
+    " st.param.b32 [r+0], %%r2; ret; }\n"
+    ".func (.param .b32 r) thrice(.param .b32 a)\n"
+    "{ .reg .b32 %%r<3>; ld.param.u32 %%r1, [a]; mul.lo.s32 %%r2, %%r1, 3;"
+    " st.param.b32 [r+0], %%r2; ret; }\n"
+    ".global .align 8 .u64 callback = twice;\n"
+    ".visible .entry named(.param .u64 out)\n"
+    "{ .reg .pred %%p<2>; .reg .b32 %%r<4>; .reg .b64 %%rd<7>;\n"
+    "ld.param.u64 %%rd1, [out]; mov.u32 %%r1, %%tid.x; mul.wide.u32 %%rd2, %%r1, 4;\n"
+    "add.s64 %%rd3, %%rd1, %%rd2; ld.global.u64 %%rd5, [callback];\n"
+    "{ and.b32 %%r2, %%r1, 1; } // callseq 0\n"
+    "mov.u64 %%rd4, thrice; setp.eq.u32 %%p1, %%r2, 0; selp.b64 %%rd6, %%rd5, %%rd4, %%p1;\n"
+    "{ .param .b32 param0; st.param.b32 [param0+0], %%r1; .param .b32 retval0;\n"
+    "proto : .callprototype (.param .b32 _) _ (.param .b32 _);\n"
+    "call (retval0), %%rd6, (param0), %s; ld.param.b32 %%r3, [retval0+0]; }\n"
+    "st.global.u32 [%%rd3], %%r3; ret; }\n";
+
+static struct text named_text(const char *prototype, struct arena *a)
+{
+    char *text = arena_printf(a, named, prototype);
+    return (struct text){text, strlen(text)};
+}
+
+/* A variable's name, or a comment before, that begins as `call` does is no call. */
+static void an_address_is_found_whatever_stands_before_it(void **state)
+{
+    struct arena *a = arena_new();
+    char *others = so;
+    int32_t out[LANES];
+    (void)state;
+    so = compile_text(named_text("proto", a), a);
+    struct simt_result r = run("named", out, NULL, 0, a);
+    so = others;
+    clean(&r);
+    for (int i = 0; i < LANES; i++)
+        assert_int_equal(out[i], i % 2 ? 3 * i : 2 * i);
+    arena_free(a);
+}
+
+static void a_prototype_must_be_there(void **state)
+{
+    struct arena *a = arena_new();
+    struct translate_options opt = {.cache_dir = cache_dir(a)};
+    const char *names[] = {"named"};
+    struct simt_built built;
+    struct error err = {0};
+    (void)state;
+    assert_false(simt_compile(named_text("none", a), names, 1, &opt, a, &built, &err));
+    assert_non_null(strstr(err.text, "names no prototype"));
+    arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pointers_call_what_they_name),
         cmocka_unit_test(functions_call_themselves_so_deep),
         cmocka_unit_test(virtual_functions_are_called),
+        cmocka_unit_test(an_address_is_found_whatever_stands_before_it),
+        cmocka_unit_test(a_prototype_must_be_there),
     };
     struct arena *a = arena_new();
     so = compile_file("calls.ptx", a);

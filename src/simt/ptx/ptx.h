@@ -103,7 +103,8 @@ struct ptx_loc {
 
 struct ptx_function {
     const char *name;
-    bool entry, defined;
+    bool entry, defined, taken;    /* taken: its address, as far as module.taken_known */
+    int levels;                    /* of itself that fit; 0: not counted yet */
     size_t header, body, body_end; /* offsets of "(" or "{" and the matching "}" */
     int header_line, body_line;
     unsigned max_threads, req_threads[3];
@@ -116,6 +117,7 @@ struct ptx_module {
     struct strmap functions; /* name -> index */
     struct ptx_function *fn;
     int fn_count, fn_cap;
+    bool taken_known;
     struct strmap vars;
     struct ptx_var **var;
     int var_count, var_cap;

@@ -52,13 +52,29 @@ static bool stands_behind(const char *begin, const char *at, const char *word)
     return memmem(p, (size_t)(at - p), word, strlen(word)) != NULL;
 }
 
-static bool address_taken(const struct ptx_module *m, const struct ptx_function *f)
+static bool is_call(struct ptx_token t)
 {
-    const char *begin = m->text.data, *end = begin + m->text.len;
-    for (const char *p = begin + 1; (p = word_find(p, end, f->name)); p++)
-        if (!stands_behind(begin, p, "call") && !stands_behind(begin, p, ".func"))
-            return true;
-    return false;
+    return t.kind == TOKEN_WORD && t.len >= 4 && memcmp(t.s, "call", 4) == 0 &&
+           (t.len == 4 || t.s[4] == '.');
+}
+
+/* Once for a module: what a statement names that neither calls nor declares it. */
+static void find_taken(struct ptx_module *m)
+{
+    struct ptx_lexer lx = {m->text.data, m->text.data + m->text.len, 1};
+    bool takes = true;
+    int f;
+    if (m->taken_known)
+        return;
+    for (struct ptx_token t = lex_next(&lx); t.kind != TOKEN_END; t = lex_next(&lx)) {
+        if (token_mark(t, ';') || token_mark(t, '{') || token_mark(t, '}'))
+            takes = true;
+        else if (is_call(t) || token_is(t, ".func"))
+            takes = false;
+        else if (takes && t.kind == TOKEN_WORD && (f = strmap_get(&m->functions, t.s, t.len)) >= 0)
+            m->fn[f].taken = true;
+    }
+    m->taken_known = true;
 }
 
 /* ---- which functions a pointer may name ---- */
@@ -71,7 +87,7 @@ static void signature(struct ptx_lexer lx, struct buf *out)
         struct ptx_token t = lex_next(&lx);
         if (t.kind == TOKEN_END || token_mark(t, ';') || token_mark(t, '{'))
             return;
-        bool type = t.kind == TOKEN_WORD && t.s[0] == '.' && !token_is(t, ".callprototype");
+        bool type = t.kind == TOKEN_WORD && t.s[0] == '.';
         any |= type;
         if (type || t.kind == TOKEN_NUMBER)
             buf_printf(out, "%.*s ", (int)t.len, t.s);
@@ -88,22 +104,26 @@ static bool prototype_of(struct ptx_reader *r, const struct insn *in, struct buf
     const struct opnd *last = &in->args[in->arg_count - 1];
     const struct ptx_function *f = r->calls[r->depth - 1];
     const char *begin = r->m->text.data + f->body, *end = r->m->text.data + f->body_end, *p;
-    if (last->kind != OPND_SYM || !(p = word_find(begin, end, last->name)))
-        return false;
-    signature((struct ptx_lexer){p + strlen(last->name), end, in->line}, out);
-    return true;
+    for (p = begin; last->kind == OPND_SYM && (p = word_find(p, end, last->name)); p++) {
+        struct ptx_lexer lx = {p + strlen(last->name), end, in->line};
+        if (token_mark(lex_next(&lx), ':') && token_is(lex_next(&lx), ".callprototype")) {
+            signature(lx, out);
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool may_be(struct ptx_reader *r, const struct ptx_function *f, const struct buf *wanted)
 {
     struct buf has = buf_init(1 << 16);
-    if (f->entry || !f->defined)
+    if (f->entry || !f->defined || !f->taken)
         return false;
     signature((struct ptx_lexer){r->m->text.data + f->header, r->m->text.data + r->m->text.len, 0},
               &has);
     bool same = has.len == wanted->len && (!has.len || !memcmp(has.data, wanted->data, has.len));
     buf_release(&has);
-    return same && address_taken(r->m, f);
+    return same;
 }
 
 static struct opnd opnd_of(enum opnd_kind kind, int reg, uint64_t bits)
@@ -155,6 +175,7 @@ bool ptx_lower_pointer(struct ptx_reader *r, struct insn in, int reg, struct cal
                         "PTX line %d: a call through a register that names no "
                         "prototype",
                         in.line);
+    find_taken(r->m);
     for (int i = 0; ok && i < r->m->fn_count; i++) {
         const struct ptx_function *f = &r->m->fn[i];
         if (!may_be(r, f, &wanted))
@@ -196,8 +217,10 @@ static int levels_of(const struct ptx_module *m, const struct ptx_function *f)
 
 bool ptx_too_deep(struct ptx_reader *r, const struct ptx_function *f)
 {
-    int levels = 0;
+    int levels = 0, *most = &r->m->fn[f - r->m->fn].levels;
     for (int i = 0; i < r->depth; i++)
         levels += r->calls[i] == f;
-    return levels && (r->depth == MAX_CALL_DEPTH || levels >= levels_of(r->m, f));
+    if (levels && !*most)
+        *most = levels_of(r->m, f);
+    return levels && (r->depth == MAX_CALL_DEPTH || levels >= *most);
 }
