@@ -107,6 +107,12 @@ static const struct check_case {
      "@%p5 st.global.u32 [%rd6], %r1;\n@!%p5 ld.global.u32 %r4, [%rd5];\n"
      "@!%p5 ld.global.u32 %r4, [%rd5+128];\n",
      3, 32, 5, NONE},
+    {"what an earlier launch read, and no more, is no race",
+     "setp.eq.and.u32 %p5, %r3, 0, %p1;\n@%p5 st.global.u32 [%rd5], %r1;\n"
+     "@%p5 st.global.u32 [%rd5+128], %r1;\nsetp.eq.and.u32 %p5, %r3, 1, %p1;\n"
+     "@%p5 ld.global.u32 %r4, [%rd5];\nsetp.eq.and.u32 %p5, %r3, 2, %p2;\n"
+     "@%p5 ld.global.u32 %r4, [%rd5+128];\n@%p5 st.global.u32 [%rd5], %r4;\n",
+     2, 32, 3, NONE},
     {"a row that was read without a call is written, then read by another block",
      BLOCK(1, "st.global.u32 [%rd4], %r1;\n") "ld.global.u32 %r4, [%rd4];\nst.global.u32 [%rd5], "
                                               "%r4;\n",

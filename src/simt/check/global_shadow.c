@@ -74,8 +74,8 @@ static void settle_ever(struct shadow *s)
 
 void shadow_begin(struct shadow *s, uint64_t blocks, bool orders)
 {
-    if (s->written) /* the marks that were given out are used up */
-        s->floor += s->written;
+    if (s->written || s->reads || s->atoms) /* the marks that were given out are used up */
+        s->floor += s->given;
     if (s->floor > UINT32_MAX - 4 - marks(blocks)) {
         memset(s->line, 0, s->lines * sizeof *s->line);
         memset(s->read, 0, s->lines * sizeof *s->read);
@@ -83,6 +83,7 @@ void shadow_begin(struct shadow *s, uint64_t blocks, bool orders)
         s->floor = 0;
     }
     s->written = 0;
+    s->given = marks(blocks) + 2;
     s->reads = s->atoms = false;
     settle_ever(s);
     if (orders && !s->fence)

@@ -36,6 +36,7 @@ struct shadow {
     size_t lines, words;
     uint32_t floor;    /* of this launch; floor + 1: see the words; floor + 2 + n: block n */
     uint32_t written;  /* in this launch */
+    uint32_t given;    /* marks of this launch */
     bool reads, atoms; /* likewise: whether read and atom hold anything of it */
 };
 
