@@ -191,10 +191,11 @@ class Compiled:
         self.model.to(drawn.tensors[0].device if drawn.tensors else "cuda")
         self.arguments = drawn.arguments.with_tensors(drawn.tensors)
 
-    def rest(self) -> None:
-        """Holds no device memory: parameters wait on the host."""
+    def rest(self, drawn: Any = None) -> None:
+        """Holds no device memory: parameters wait on the host, but those of `drawn`, the model that a candidate is compared with."""
         self.arguments = ((), {})
-        self.model.to("cpu")
+        if self.model is not drawn:
+            self.model.to("cpu")
 
     def __call__(self) -> Any:
         args, kwargs = self.arguments

@@ -92,7 +92,7 @@ class Session(Loaded):
         """Lets go of what baselines hold; the draw stays."""
         self.baselines = {name: call for name, call in self.baselines.items() if name in COMPILED}
         for call in self.baselines.values():
-            call.rest()
+            call.rest(self.draw_now.model if self.draw_now else None)
         self.flush = None
         self.give_back()
 

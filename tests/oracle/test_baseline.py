@@ -133,6 +133,24 @@ class Memory(unittest.TestCase):
             self.assertEqual(main.reply(oracle, f'{{"do": "{doing}"}}')["kind"], "memory")
         self.assertEqual(done, ["drop baselines", "rest"])
 
+    def test_the_model_of_the_draw_stays_on_the_device_when_baselines_are_dropped(self) -> None:
+        import torch
+
+        from oracle.session import Session
+
+        models = [torch.nn.Linear(3, 2, device="meta"), torch.nn.Linear(3, 2)]  # of the draw at hand, of an earlier one
+        session: Any = types.SimpleNamespace(draw_now=types.SimpleNamespace(model=models[0]), flush=1, give_back=lambda: None)
+        session.baselines = {"eager": None}
+        for name, model in zip(baseline.COMPILED, models):
+            session.baselines[name] = object.__new__(baseline.Compiled)
+            session.baselines[name].model = model
+        models[1].to = lambda device: done.append(device)  # type: ignore[assignment, method-assign]
+        done: list[Any] = []
+        Session.drop_baselines(session)
+        self.assertEqual([p.device.type for p in models[0].parameters()], ["meta", "meta"])
+        self.assertEqual(done, ["cpu"])
+        self.assertNotIn("eager", session.baselines)
+
 
 class Statistics(unittest.TestCase):
     def test_running_statistics_are_the_candidates_inputs_and_stay_as_drawn(self) -> None:
