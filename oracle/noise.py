@@ -33,6 +33,7 @@ MAX_TERMS = 1 << 16
 UNIFORM = 3.0**0.5  # half the width of a uniform distribution of variance one
 ADDING = {"scatter_add", "index_add"}  # in any order, where several elements have one place
 GRIDS = {"grid_sampler_2d", "grid_sampler_3d", "cudnn_grid_sampler"}  # their second operand is places
+NEAREST = 1  # their third: no sum of two pixels but one of them, and another one is wrong
 UNTOUCHED = (VIEWS | SAME | FACTORIES | OTHER) - ADDING
 CANCELLING = {"gelu"}  # x/2 (1 + erf x): where erf is near -1, what is left of the sum has the roundoff of the 1
 NORMALIZING = {"native_layer_norm", "native_group_norm", "native_batch_norm", "_native_batch_norm_legit", "cudnn_batch_norm"}
@@ -65,7 +66,7 @@ class Disturb(Mode):
         base = name.rstrip("_")
         if base not in UNTOUCHED and not func._schema.is_mutable:
             args = [self._off(a, self.terms.get(base, 1)) for a in args]
-        if base in GRIDS:
+        if base in GRIDS and list(args[2:3]) != [NEAREST]:
             args = [self._off(args[0], 1), self._moved(args[1]), *args[2:]]
         if base in self.short:
             args = self._shortened(base, args)

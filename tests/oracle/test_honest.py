@@ -316,6 +316,14 @@ class Grids(unittest.TestCase):
                 self.assertFalse(judged(self.sampled(x.half().float(), grid, padding)))
         self.assertGreater(needed, 0)  # else no noise had to be measured, and this test proves nothing
 
+    def test_the_nearest_pixel_is_no_other_one_where_places_lie_between_two(self) -> None:
+        source = Source(3)
+        x, grid = source.normal(1, 4, 8, 8).double(), (source.uniform(1, 16, 16, 2) * 9).floor().double() * 0.25 - 1
+        truth = torch.ops.aten.grid_sampler_2d(x, grid, 1, 0, False)
+        with Disturb({}, 2.0**-24, 2.0**-24, torch.Generator().manual_seed(1)):
+            again = torch.ops.aten.grid_sampler_2d(x, grid, 1, 0, False)
+        self.assertLess(float((again - truth).abs().max()), 1e-6)
+
 
 class Leaning(unittest.TestCase):
     def test_order_signs_zeros_and_whole_numbers_stay(self) -> None:
