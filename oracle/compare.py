@@ -290,8 +290,10 @@ def measure(
         if not bool(torch.isfinite(off.sum() + ref_off.sum())):
             _settle_non_finite(sums, raw, wide, ref, real, off, ref_off, got.dtype, kind, mark)
             size = torch.where(torch.isfinite(size), size, torch.zeros_like(size))
-        # What is not finite, or will not be in this type, is no scale for its neighbours.
-        scale = part.median(torch.where(size > largest, torch.zeros_like(size), size), count_zeros=False)
+        # What is not finite, or will not be in this type, is no scale for its neighbours; nor what is 0 in fused.py's 32 bits.
+        counted = torch.where(size > largest, torch.zeros_like(size), size)
+        counted = counted if got.dtype == torch.float64 else counted.float().double()
+        scale = part.median(counted, count_zeros=False)
         usual = part.median(ref_off, count_zeros=True)
         # Below the reference's noise there is nothing to be hidden, and noise may be of any shape.
         usual = torch.where(scale < usual, ref_off.amax(1, keepdim=True), usual)

@@ -493,6 +493,24 @@ class OnePass(unittest.TestCase):
                 self.assertEqual(fast[name], slow[name], (number, name))
             self.assertEqual(figures(made).keys(), figures(Sums(made.excess)).keys())
 
+    def test_what_is_0_in_32_bits_is_no_scale(self) -> None:
+        """Of a softmax, say: most of a block is 1e-300 in float64, and 0 in the output."""
+        import torch
+
+        from oracle import fused
+        from oracle.compare import Limits as Allowed
+        from oracle.compare import measure
+
+        torch.manual_seed(7)
+        limits = Allowed(1e-3, 1e-4, 1e-38)
+        for dtype in fused.ENTRIES:
+            truth = torch.where(torch.rand(40, 300) < 0.6, 1e-300, torch.randn(40, 300, dtype=torch.float64))
+            got, reference = ((truth * (1 + off * torch.randn(40, 300))).to(dtype) for off in (1e-3, 1e-7))
+            made, sums = fused.measure(got, reference, truth, limits, measure), measure(got, reference, truth, limits)
+            for name in ("beyond", "off", "off_blocks"):
+                self.assertEqual(getattr(made, name), getattr(sums, name), (dtype, name))
+            self.assertTrue(math.isclose(made.max_rel, sums.max_rel, rel_tol=1e-6), (dtype, made.max_rel, sums.max_rel))
+
     def test_what_has_no_scale_is_left_to_torch(self) -> None:
         import torch
 
