@@ -96,6 +96,8 @@ def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, inclu
         return _scatter_slowly(x, dim, index, src, reduce, include_self)
     least = 1 if reduce == "prod" else -math.inf if wide == torch.float32 else torch.iinfo(wide).min
     start = x.to(wide) if include_self else torch.full_like(x, least, dtype=wide)
+    if reduce == "amax" and include_self and wide == torch.float32:  # a NaN with a sign is no largest number (recipes/scatters.cuh)
+        start = torch.where(start == start, start, torch.full_like(start, math.nan))
     name = "generic.scatter_mul" if reduce == "prod" else "generic.scatter_max"
     made = primitive(name, [start, index, src.to(wide)], {"dim": dim}, x.shape, wide).to(x.dtype)
     return made if include_self else torch.where(_writers(x, dim, index) > 0, made, x)

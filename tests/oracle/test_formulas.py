@@ -203,6 +203,22 @@ class SortsAndScatters(unittest.TestCase):
         with unittest.mock.patch.object(formulas_sort, "TOP", 4):
             self.check(lambda x: torch.topk(x, 5, 1), x)
 
+    def test_a_nan_with_a_sign_is_still_the_largest_number(self) -> None:
+        """recipes/scatters.cuh compares bits as whole numbers, so memory holds no other NaN than its own."""
+        i, y = torch.zeros(1, 7, dtype=torch.int64), torch.randn(1, 7)
+        x = torch.tensor([0xFFC00000 - (1 << 32)], dtype=torch.int32).view(torch.float32).expand(1, 7).contiguous()
+        for reduce in ("amax", "amin"):
+            nodes = described(lambda x, i, y: torch.scatter_reduce(x, 0, i, y, reduce), x, i, y)
+            held: list[torch.Tensor] = []
+
+            def keep(op: str, x: torch.Tensor, *rest: Any) -> torch.Tensor:
+                held.append(x)
+                return x
+
+            with unittest.mock.patch(f"{__name__}.scattered_by_a_kernel", keep):
+                computed(nodes, (x, i, y))
+            self.assertTrue(bool((held[0].contiguous().view(torch.int32) > 0).all()), reduce)
+
     def test_scatters(self) -> None:
         torch.manual_seed(4)
         x, i, y = torch.randn(6, 9), torch.randint(0, 6, (8, 7)), torch.randn(8, 9)
