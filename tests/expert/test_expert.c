@@ -142,6 +142,7 @@ static const struct ladder_case {
      {"tensor", "wgmma", "share", "aligned", "turns", "overlap"}},
     {"depthwise", "convolution", {"columns"}},
     {"top_k", "generic", {"launch_shape"}},
+    {"empty_part", "generic", {"launch_shape"}},
     {"batch_norm", "pointwise", {"vectorise", "launch_shape"}},
     {"rope", "pointwise", {"vectorise", "launch_shape"}},
     {"long_softmax@sm_90a",
