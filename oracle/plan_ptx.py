@@ -13,12 +13,18 @@ _ENTRY = re.compile(r"\.visible \.entry ([A-Za-z_$][\w$]*)")
 _SYMBOL = re.compile(r"^(?:\.visible |\.weak |\.extern )*\.(?:func|global|const|shared)\b[^;{=]*?([A-Za-z_$][\w$]*)\s*(?:\[[^;]*|\(|;|=|$)", re.M)
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)".*$', re.M)
 _LOC = re.compile(r"^(\s*)\.loc\s+(\d+) (\d+) (\d+)(.*)$", re.M)
+_ASSEMBLY = re.compile(r"^\s*// begin inline asm\n.*?^\s*// end inline asm\n", re.M | re.S)
 _SHARED = re.compile(r"^\.extern \.shared \.align (\d+) \.b8 global_smem\[\];\n", re.M)
 
 
 def _without_dwarf(ptx: str) -> str:
     """Debug sections stand behind the last function: "\\t.section\\t.debug_info\\n\\t{ ... }"."""
     return re.sub(r"^\s*\.section\s+\.debug_\w+\s*\{[^}]*\}\s*$", "", ptx, flags=re.M)
+
+
+def _without_inner_lines(ptx: str) -> str:
+    """Newer compilers mark every line of an assembly by itself, counted on from the Python line: the mark before it is the true one."""
+    return _ASSEMBLY.sub(lambda m: _LOC.sub("", m[0]).replace("\n\n", "\n"), ptx)
 
 
 def entry_of(ptx: str) -> str:
@@ -68,7 +74,7 @@ class Joined:
 
     def add(self, ptx: str) -> str:
         """The name its kernel has from now on."""
-        ptx = _lines(_without_dwarf(ptx), self.own)
+        ptx = _lines(_without_inner_lines(_without_dwarf(ptx)), self.own)
         start = re.search(r"^\.address_size 64\s*$", ptx, re.M)
         if not start:
             raise ValueError("this is not PTX")

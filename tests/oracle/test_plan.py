@@ -66,6 +66,15 @@ class Modules(unittest.TestCase):
         self.assertIn(".loc\t2 30 1\n", text)
         self.assertNotIn(".section", text)
 
+    def test_lines_of_assembly_count_for_the_statement_that_has_it(self) -> None:
+        joined = Joined(OWN)
+        inner = "\t// begin inline asm\n\t.loc\t1 9 0\n\tmov.u32 %r1, 0x0;\n\t.loc\t1 10 0\n\tmov.u32 %r2, 0x0;\n\t// end inline asm\n"
+        joined.add(module("k", 16, FILES).replace("\tret;\n", inner + "\tret;\n"))
+        text = joined.text()
+        self.assertIn("asm\n\tmov.u32 %r1, 0x0;\n\tmov.u32 %r2, 0x0;\n\t// end", text)
+        self.assertNotIn(".loc\t1 10 0", text)
+        self.assertIn(".loc\t1 9 0\n", text)
+
     def test_files_are_known_by_name_not_by_number(self) -> None:
         joined = Joined(OWN)
         joined.add(module("k", 16, TURNED))
