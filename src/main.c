@@ -2,8 +2,8 @@
 /*
  * main.c - the command table, and the one place that prints errors and exits.
  *
- * Exit codes: 0 done, 1 the judged thing failed, 2 wrong use, 3 the machine
- * lacks something, 4 a budget ran out, 5 a reply without edits, 130 interrupted.
+ * Exit codes: 0 success, 1 what was judged failed, 2 wrong use, 3 the machine lacks something, 4 a
+ * budget ran out, 5 a reply without edits, 130 interrupted.
  */
 #include "base/log.h"
 #include "base/vault.h"
@@ -19,12 +19,12 @@
 static const struct flag no_flags[] = {{0}};
 static const struct flag run_flags[] = {
     {"no-report", NULL, "do not write report.html at the end"},
-    {"suite", "NAME", "the suite this run is of: they share one budget"},
-    {"job", "N", "the job of the queue whose run this is: what a worker says"},
+    {"suite", "NAME", "the suite this run belongs to; its runs share one budget"},
+    {"job", "N", "the queue job this run belongs to; set by a worker"},
     {0},
 };
 static const struct flag build_flags[] = {
-    {"depth", "N", "the first kernel and so many more; default: all that are known"},
+    {"depth", "N", "the first kernel and this many more; default: all known ones"},
     {"out", "DIR",
      "also write each task's first kernel there: NAME.cu, .cubin, and .json to launch it"},
     {0},
@@ -37,39 +37,40 @@ static const struct flag suite_flags[] = {
     {"jobs", "N", "runs at a time; default: 1"},
     {"resume", "SUITE", "go on with a suite that was stopped or killed; `last` is the newest"},
     {"workers", "WHO",
-     "have workers do it: local:N, slurm:N[,OPTION=VALUE...], none (docs/cluster.md)"},
-    {"builders", "WHO",
-     "have other workers compile for them, likewise: CPU nodes compile, GPU nodes judge"},
+     "let workers run it: local:N, slurm:N[,OPTION=VALUE...], none (docs/cluster.md)"},
+    {"builders", "WHO", "let other workers compile for them: CPU nodes compile, GPU nodes judge"},
     {"require", "DEVICE",
      "only workers with that device: simt, cuda, cuda:NAME; then ,arch=90 ,memory=GIB"},
-    {"priority", "N", "in the queue before suites with a lower one; default: 0"},
+    {"priority", "N", "a suite with a higher priority goes first; default: 0"},
     {0},
 };
 static const struct flag queue_add_flags[] = {
-    {"wait", NULL, "until it has ended, and show what came of it"},
-    {"again", NULL, "also if the same was asked before; default: that job's result stands"},
+    {"wait", NULL, "wait until it has ended and show its result"},
+    {"again", NULL,
+     "run it again even if the same job was asked for before; default: reuse its result"},
     {"require", "DEVICE",
      "only workers with that device: simt, cuda, cuda:NAME; then ,arch=90 ,memory=GIB"},
-    {"priority", "N", "before jobs with a lower one; default: 0"},
+    {"priority", "N", "a job with a higher priority goes first; default: 0"},
     {0},
 };
 static const struct flag queue_wait_flags[] = {
-    {"output", "DIR", "of an export: write the files there"},
+    {"output", "DIR", "for an export: write the files there"},
     {0},
 };
 static const struct flag compile_flags[] = {
-    {"arch", "ARCH", "what it is compiled for; default: sm_90a"},
+    {"arch", "ARCH", "architecture to compile for; default: sm_90a"},
     {0},
 };
 static const struct flag worker_flags[] = {
     {"suite", "NAME", "only tasks of that suite"},
     {"once", NULL, "do one task, then end"},
-    {"idle-exit", "SECONDS", "end after so long without a task; default: never"},
-    {"tasks", "DIR",
-     "takes tasks that lie in that folder and no others; default: where it is started"},
-    {"gpu", "NAME", "what jobs call this machine's GPU; default: its name, as H200"},
+    {"idle-exit", "SECONDS", "end after this long without a task; default: never"},
+    {"tasks", "DIR", "take only tasks below that folder; default: the current folder"},
+    {"gpu", "NAME",
+     "the name by which jobs ask for this machine's GPU; default: its own name, such as H200"},
     {"take", "WORK", "judge, compile, or both; default: judge with a GPU, both without"},
-    {"lease", "SECONDS", "others take its task after so long without a sign of life; default: 60"},
+    {"lease", "SECONDS",
+     "others take over its task after this long without a heartbeat; default: 60"},
     {0},
 };
 static const struct flag report_flags[] = {
@@ -77,23 +78,23 @@ static const struct flag report_flags[] = {
     {0},
 };
 static const struct flag show_flags[] = {
-    {"attempt", "N", "one attempt: its evidence, and what the compiler or the judge said"},
-    {"source", NULL, "only the kernel's source: of that attempt, or of the best"},
+    {"attempt", "N", "one attempt: its evidence, and the compiler's or the judge's messages"},
+    {"source", NULL, "only the kernel's source: that attempt's, or the best one's"},
     {"calls", NULL, "the model calls with prompts and replies"},
     {0},
 };
 static const struct flag runs_flags[] = {
     {"suite", "NAME", "only the runs of that suite"},
-    {"limit", "N", "the newest so many; 0: all of them; default: 100"},
+    {"limit", "N", "how many, newest first; 0: all; default: 100"},
     {0},
 };
 static const struct flag prune_flags[] = {
-    {"older-than", "DAYS", "of runs that ended so long ago"},
+    {"older-than", "DAYS", "runs that ended at least this long ago"},
     {"dry-run", NULL, "only say how many there are"},
     {0},
 };
 static const struct flag upgrade_flags[] = {
-    {"no-backup", NULL, "a server was backed up by other means than pg_dump"},
+    {"no-backup", NULL, "the database was already backed up, not with pg_dump"},
     {0},
 };
 static const struct flag live_flags[] = {
@@ -103,7 +104,7 @@ static const struct flag live_flags[] = {
 static const struct flag mcp_flags[] = {
     {"http", NULL, "over HTTP on this machine, with a token, instead of stdin and stdout"},
     {"port", "N", "with --http: listen here; default: any free port"},
-    {"root", "DIR", "tools take files below this folder only; default: whatever you may read"},
+    {"root", "DIR", "tools read files below this folder only; default: every file you may read"},
     {0},
 };
 static const struct flag agent_flags[] = {
@@ -111,7 +112,7 @@ static const struct flag agent_flags[] = {
     {"codex", NULL, "Codex: .codex/config.toml and .agents/skills/cutegen"},
     {"cursor", NULL, "Cursor: .cursor/mcp.json and .cursor/skills/cutegen"},
     {"print", NULL, "only show what would be written"},
-    {"remove", NULL, "take out what an earlier install wrote"},
+    {"remove", NULL, "remove what an earlier install wrote"},
     {0},
 };
 static const struct flag search_flags[] = {
@@ -121,9 +122,8 @@ static const struct flag search_flags[] = {
 static const struct flag eval_flags[] = {
     {"format", "FORMAT", "text, json, or github (workflow commands); default: text"},
     {"profile", NULL, "also profile a kernel that passes"},
-    {"all-baselines", NULL,
-     "also time a kernel that passes once more, in turn with every baseline"},
-    {"job", "N", "the job of the queue that this verdict is for: what a worker says"},
+    {"all-baselines", NULL, "time a kernel that passes again, interleaved with every baseline"},
+    {"job", "N", "the queue job this verdict is for; set by a worker"},
     {"events", NULL, "with --json: a line per step before the verdict"},
     {0},
 };
@@ -132,41 +132,43 @@ static const struct flag export_flags[] = {
     {"layout", "LAYOUT",
      "folder, wheel (pip install) or hf (Hugging Face kernels); default: folder"},
     {"wheel", NULL, "the same as --layout wheel"},
-    {"fallback", NULL, "ModelNew leaves what was not judged to Model, with a warning"},
+    {"fallback", NULL,
+     "ModelNew falls back to Model, with a warning, for inputs that were not judged"},
     {"gradients", "HOW",
      "reference: those of Model, computed anew; none: an error; RUN: the kernel of that run, made "
      "with --backward; default: reference"},
     {"ptx", NULL,
-     "also for GPUs of other architectures, whose driver compiles it: not judged there"},
-    {"force", NULL, "also a kernel that was not accepted; the record says so"},
+     "also for GPUs of other architectures, whose driver compiles it; it is not judged there"},
+    {"force", NULL, "also export a kernel that was not accepted; the record says so"},
     {0},
 };
 static const struct flag simt_flags[] = {
     {"input", "SPEC", "an input tensor, in order: f32[16,128]=normal; may be given again"},
     {"output", "SPEC", "an output tensor, in order: f32[16,128]; may be given again"},
-    {"case", "N", "an exported folder: which of its judged shapes; default: 0"},
+    {"case", "N", "for an exported folder: which of its judged shapes; default: 0"},
     {"scalar", "SPEC", "a scalar of the call, in order: int=3, float=1.5; may be given again"},
-    {"profile", NULL, "a page by source line: what bounds the kernel, where, what to try"},
-    {"sample", "BLOCKS", "run only so many blocks of each grid and scale the counters"},
+    {"profile", NULL,
+     "write a page by source line: what bounds the kernel, where, and what to try"},
+    {"sample", "BLOCKS", "run only this many blocks of each grid and scale the counters"},
     {0},
 };
 static const struct flag exec_flags[] = {
-    {"format", "FORMAT", "of the report at the end: text, json or sarif; default: text"},
-    {"output", "FILE", "where json and sarif go; default: stdout, after the program's own"},
+    {"format", "FORMAT", "format of the report at the end: text, json or sarif; default: text"},
+    {"output", "FILE", "file for json and sarif; default: stdout, after the program's own output"},
     {0},
 };
 static const struct flag peaks_flags[] = {
-    {"show", NULL, "what is known; nothing is measured"},
+    {"show", NULL, "only print stored figures; measure nothing"},
     {0},
 };
 static const struct flag edit_flags[] = {
-    {"write", NULL, "write the result over SRC instead of printing it"},
+    {"write", NULL, "overwrite SRC with the result instead of printing it"},
     {0},
 };
 static const struct flag prompt_flags[] = {
     {"stage", "STAGE", "synthesize, diagnose, repair or optimize; default: synthesize"},
     {"kernel", "FILE.cu", "the kernel to diagnose, repair or optimize"},
-    {"judged", "FILE", "what `eval --json` said of it; else words stand for the verdict"},
+    {"judged", "FILE", "its verdict from `eval --json`; default: placeholder words"},
     {0},
 };
 
@@ -180,7 +182,7 @@ const struct command commands[] = {
      "Writes a first kernel, builds it, tests it against PyTorch, repairs it, then makes it faster "
      "one\n"
      "change at a time. Every attempt is in the store before the next begins. Ctrl-C finishes the\n"
-     "attempt and stops, twice stops at once; `cutegen resume RUN` goes on.\n"
+     "attempt and stops, a second one stops at once; `cutegen resume RUN` continues.\n"
      "\n"
      "    cutegen run examples/swish.py\n"
      "    cutegen run task.py --model anthropic:MODEL --budget-usd 5\n"
@@ -192,17 +194,17 @@ const struct command commands[] = {
     {"suite", "DIR|LIST", 0, 1, GROUP_ALL, true, true, suite_flags, cmd_suite,
      "many tasks, one budget: a table, a CSV file and a page",
      "DIR: every .py file with a class Model in it, or in its folders (a KernelBench checkout's\n"
-     "level folders as they are). LIST: a file with one path per line. All flags of `run` hold "
+     "level folders as they are). LIST: a file with one path per line. All flags of `run` apply "
      "for\n"
      "every task; budgets are shared by all. Runs take turns on a GPU, so timings never overlap.\n"
-     "Ctrl-C begins no further task and waits for those under way, twice stops them at once.\n"
+     "Ctrl-C starts no further task and waits for running ones; a second one stops them at once.\n"
      "\n"
      "    cutegen suite examples --jobs 2\n"
      "    cutegen suite KernelBench/level1 --model anthropic:MODEL --budget-usd 50\n"
      "    cutegen suite --resume last"},
     {"worker", "", 0, 0, GROUP_ALL, true, true, worker_flags, cmd_worker,
-     "do jobs from the store's queue, until stopped: tasks of suites, and others",
-     "Claims a job, does it here, claims the next. A job whose worker is lost is claimed by "
+     "run jobs from the store's queue until stopped: tasks of suites, and others",
+     "Claims a job, runs it here, claims the next. A job whose worker is lost is claimed by "
      "another\n"
      "and goes on where it was. SIGTERM (Slurm's way to end a job) gives it back.\n"
      "\n"
@@ -216,19 +218,19 @@ const struct command commands[] = {
      "    cutegen queue add profile RUN...            likewise, with a profile\n"
      "    cutegen queue add export RUN...             likewise; `queue wait --output` writes it\n"
      "\n"
-     "The same asked twice is one job: the result that is there stands (--again: judged anew).\n"
-     "Exit code 1 with --wait: one of them is not a pass."},
+     "Asking twice for the same makes one job and reuses its result (--again: judged anew).\n"
+     "Exit code 1 with --wait: one of them did not pass."},
     {"queue wait", "JOB...", 1, CLI_MAX_WORDS, GROUP_ALL, true, true, queue_wait_flags,
      cmd_queue_wait, "wait for jobs and show their results",
-     "Exit code 1: one of them is not a pass."},
+     "Exit code 1: one of them did not pass."},
     {"queue list", "", 0, 0, GROUP_STORE, true, false, no_flags, cmd_queue_list,
-     "the newest jobs that were put there by themselves, with their results", ""},
+     "the newest jobs added with `queue add`, with their results", ""},
     {"queue cancel", "JOB...", 1, CLI_MAX_WORDS, GROUP_STORE, true, false, no_flags,
-     cmd_queue_cancel, "take jobs that wait out of the queue",
-     "Exit code 1: one of them is under way or has ended."},
+     cmd_queue_cancel, "remove waiting jobs from the queue",
+     "Exit code 1: one of them is running or has ended."},
     {"top", "", 0, 0, GROUP_STORE, true, false, no_flags, cmd_top, "the queue and its workers", ""},
     {"store copy", "FROM TO", 2, 2, GROUP_STORE, true, false, no_flags, cmd_store_copy,
-     "all runs from one store into another",
+     "copy all runs from one store into another",
      "FROM and TO are folders of runs or addresses of servers. Runs that are there already stay as "
      "they\n"
      "are; reports of the copies are the same, byte for byte.\n"
@@ -236,27 +238,27 @@ const struct command commands[] = {
      "    cutegen store copy runs postgres://db.example/cutegen"},
     {"store check", "", 0, 0, GROUP_STORE, true, false, no_flags, cmd_store_check,
      "check the store for damage: texts against their hashes, rows against each other",
-     "Exit code 1: it is not."},
+     "Exit code 1: damage was found."},
     {"store prune", "", 0, 0, GROUP_STORE, true, false, prune_flags, cmd_store_prune,
      "remove prompts, replies, logs and all but the best kernels of old runs",
      "Verdicts, times and costs stay, and so do the best kernel of each run and every attempt that "
      "was\n"
-     "exported, with all that belongs to them. A run that was pruned is not resumed.\n"
+     "exported, with all that belongs to them. A pruned run cannot be resumed.\n"
      "\n"
      "    cutegen store prune --older-than 90 --dry-run"},
     {"store upgrade", "", 0, 0, GROUP_STORE, true, false, upgrade_flags, cmd_store_upgrade,
      "bring the tables on a server to this version, after a backup with pg_dump",
      "A SQLite file needs no command: it is copied to store.db.vN and changed when it is opened."},
     {"tune", "TASK.py KERNEL.cu", 2, 2, JUDGING | GROUP_LOOP, true, true, tune_flags, cmd_tune,
-     "search the tunables that a kernel declares",
+     "search the values of a kernel's tunables",
      "Judges KERNEL.cu, then other values of what it declares with CUTEGEN_TUNE, nearest first, "
      "as\n"
      "many as --tune says. `cutegen show RUN --source` prints the best, `cutegen export RUN` ships "
      "it.\n"
      "`cutegen run` does the same with its best kernel."},
     {"build", "TASK.py...", 1, CLI_MAX_WORDS, GROUP_DEVICE | GROUP_TOOLS, true, true, build_flags,
-     cmd_build, "compile the built-in engineer's kernels for a GPU that need not be here",
-     "Describes each task at its own size without making its tensors, and compiles the kernels "
+     cmd_build, "compile the built-in engineer's kernels for a GPU that this machine need not have",
+     "Describes each task at full size without allocating its tensors, and compiles the kernels "
      "that\n"
      "`run` would begin with. They are kept in the cache. Copy the cache folder, seal.key "
      "included,\n"
@@ -268,26 +270,26 @@ const struct command commands[] = {
      "\n"
      "Exit code 1: a task has no kernel, or one that does not compile."},
     {"compile", "FILE.cu [KERNEL...]", 1, CLI_MAX_WORDS, JUDGING, true, true, compile_flags,
-     cmd_compile, "compile device code into the kernel caches, to be judged later",
+     cmd_compile, "compile device code into the kernel caches, for later judging",
      "KERNEL: an instantiation, as a launch names it. On a store for many machines all of them "
      "find "
      "it.\n"
      "\n"
      "    cutegen compile gemm.cu 'gemm<128, 128, 16>' --arch sm_90a"},
     {"eval", "TASK.py FILE|RUN", 1, 2, JUDGING, true, true, eval_flags, cmd_eval,
-     "one candidate -> one verdict",
+     "judge one candidate",
      "Builds FILE.cu, runs it on fresh inputs, compares with PyTorch and float64, and times it.\n"
      "FILE may also be a Python file with a class ModelNew, as KernelBench has them: it is judged\n"
-     "in a process of its own, as far as the same protocol goes.\n"
-     "With the name of a run alone, its best kernel is judged once more.\n"
+     "in a process of its own, by the same protocol where it applies.\n"
+     "With only the name of a run, its best kernel is judged again.\n"
      "Exit code 0: pass; 1: any other verdict."},
     {"watch", "TASK.py FILE", 2, 2, JUDGING, true, true, no_flags, cmd_watch,
-     "a verdict at every save of the kernel or its task",
-     "Shows the last verdict, the time and what changed since the one before. Ctrl-C ends it."},
+     "judge a kernel again whenever it or its task is saved",
+     "Shows the last verdict, the time and what changed since the previous one. Ctrl-C ends it."},
     {"describe", "TASK.py", 1, 1, GROUP_DEVICE | GROUP_TOOLS, true, false, no_flags, cmd_describe,
      "what the task is: operators, shapes, class, unavoidable bytes and flops", ""},
     {"report", "RUN...", 1, CLI_MAX_WORDS, GROUP_STORE, true, false, report_flags, cmd_report,
-     "one HTML page of one run, or of several laid over each other", "RUN may be `last`."},
+     "one HTML page about one run, or comparing several", "RUN may be `last`."},
     {"runs", "", 0, 0, GROUP_STORE, true, false, runs_flags, cmd_runs,
      "the runs in the store, newest first", ""},
     {"live", "", 0, 0, GROUP_STORE, true, true, live_flags, cmd_live,
@@ -302,12 +304,13 @@ const struct command commands[] = {
      "do.\n"
      "docs/mcp.md lists tools, resources and prompts."},
     {"agent install", "", 0, 0, 0, true, false, agent_flags, cmd_agent_install,
-     "the entry and a skill for a coding agent, in this project's folder",
-     "Shows each file as it will be, then writes it. What is in a file already stays; a file that\n"
-     "cannot be kept is named, and nothing is written. A second time changes nothing."},
+     "install the MCP entry and a skill for a coding agent in this project's folder",
+     "Shows each file as it will be, then writes it. Existing content of a file stays; a file "
+     "that\n"
+     "cannot be kept is named, and nothing is written. Running it again changes nothing."},
     {"search", "WORDS...", 1, CLI_MAX_WORDS, GROUP_DEVICE | GROUP_TOOLS, true, false, search_flags,
-     cmd_search, "declarations of CuTe and sections of the guides about some words",
-     "WORDS may be a compile error as it is. Exit code 1: nothing was found."},
+     cmd_search, "search CuTe's declarations and the guides",
+     "WORDS may be a pasted compile error. Exit code 1: nothing was found."},
     {"show", "RUN", 1, 1, GROUP_STORE, true, false, show_flags, cmd_show,
      "a run: its attempts, verdicts and times", "RUN may be `last`."},
     {"export", "RUN", 1, 1, JUDGING, true, false, export_flags, cmd_export,
@@ -319,7 +322,7 @@ const struct command commands[] = {
      "    cutegen export last --output swish\n"
      "    cutegen export last --device cuda:0 --output swish      judged at full size on that GPU"},
     {"verify", "EXPORT", 1, 1, JUDGING, true, true, no_flags, cmd_verify,
-     "whether an exported folder is what was judged: hashes, source, verdict",
+     "check that an exported folder is what was judged: hashes, source, verdict",
      "Compares the hash of every file with the record, builds the source again for the device it "
      "was\n"
      "judged on, compares code and launch list, and judges the exported code on this machine.\n"
@@ -327,7 +330,7 @@ const struct command commands[] = {
     {"simt run", "FILE.cu|EXPORT", 1, 1, GROUP_DEVICE | GROUP_TOOLS, true, false, simt_flags,
      cmd_simt_run, "run a kernel by hand on the CPU: findings, counters, modelled time",
      "    cutegen simt run swish.cu --input f32[1024]=normal --output f32[1024]\n"
-     "An input may come from a file of raw bytes, and an output go into one: f32[1024]=@FILE.\n"
+     "An input may be read from a file of raw bytes, an output written to one: f32[1024]=@FILE.\n"
      "An exported folder that was judged on simt runs its judged code, at the judged shapes."},
     {"simt exec", "-- PROGRAM [ARG...]", 1, CLI_MAX_WORDS, GROUP_DEVICE, false, false, exec_flags,
      cmd_simt_exec, "run a CUDA program without a GPU: simt is its device and checks its kernels",
@@ -342,30 +345,30 @@ const struct command commands[] = {
      "changed;\n"
      "5 the reply holds no edit."},
     {"ask", "[PROMPT...]", 0, CLI_MAX_WORDS, GROUP_MODEL, true, true, no_flags, cmd_ask,
-     "one prompt to the model; without words it is read from stdin", ""},
+     "send one prompt to the model; without words it is read from stdin", ""},
     {"models", "", 0, 0, GROUP_MODEL, true, false, no_flags, cmd_models,
      "the providers, and which of them have a key", ""},
     {"prompt", "TASK.py", 1, 1, GROUP_ALL, true, false, prompt_flags, cmd_prompt,
-     "what would be sent to a model for a task, without sending it",
-     "With what other runs of its class learnt on this device, where the store knows something;\n"
+     "print what would be sent to a model for a task, without sending it",
+     "Includes what earlier runs of its class learnt on this device, if the store has any;\n"
      "--no-memory leaves that out, as it does in a run."},
     {"server status", "", 0, 0, 0, true, false, no_flags, cmd_server_status,
-     "what the warm server holds: builders, oracles, who uses them", ""},
+     "list what the warm server holds: builders, oracles, who uses them", ""},
     {"server stop", "", 0, 0, 0, true, false, no_flags, cmd_server_stop,
-     "end the warm server once what it lent is back", ""},
+     "stop the warm server once everything it lent is returned", ""},
     {"doctor", "", 0, 0, GROUP_ALL, true, false, no_flags, cmd_doctor,
      "what this machine has: compilers, CuTe, PyTorch, GPUs, profilers, models",
      "Exit code 3: something that `cutegen run` needs is missing."},
     {"peaks", "", 0, 0, GROUP_DEVICE | GROUP_TOOLS, true, false, peaks_flags, cmd_peaks,
-     "what the device can do at most: bandwidth, flops, launches",
-     "On a GPU the figures are measured, in some ten seconds, and kept for this device: rooflines\n"
-     "and floors are made of them from then on. On simt the table of the modelled GPU is shown."},
+     "the device's peak bandwidth, flops and launch rate",
+     "On a GPU the figures are measured in about ten seconds and kept for this device; rooflines\n"
+     "and floors use them from then on. On simt the table of the modelled GPU is shown."},
     {"config", "", 0, 0, GROUP_ALL, true, false, no_flags, cmd_config,
      "the effective settings, and where each came from",
-     "Flags win over CUTEGEN_* variables, those over ./cutegen.ini, that over\n"
+     "Flags override CUTEGEN_* variables, those ./cutegen.ini, that\n"
      "~/.config/cutegen/cutegen.ini, that over the defaults."},
     {"help", "[COMMAND]", 0, 2, 0, false, false, no_flags, cmd_help,
-     "this list, or all about one command", ""},
+     "this list, or help on one command", ""},
     {"version", "", 0, 0, 0, true, false, no_flags, cmd_version, "the version", ""},
     {0},
 };
@@ -412,7 +415,7 @@ static bool unknown_command(const char *name, struct error *err)
 
         if (space && !strncmp(c->name, name, (size_t)(space - c->name)) &&
             strlen(name) == (size_t)(space - c->name)) {
-            error_set(err, ERROR_USE, "cutegen %s wants to know what to do", name);
+            error_set(err, ERROR_USE, "cutegen %s needs a subcommand", name);
             return error_hint(err, "use: cutegen %s %s", c->name, c->words);
         }
         names[count++] = c->name;
@@ -434,20 +437,20 @@ static bool dispatch(struct cli *cli, int argc, char **argv, int *code, struct e
         return unknown_command(argv[1], err);
     if (strchr(cli->command->name, ' '))
         skip = 2;
-    /* Known before the flags are read, so that a wrong flag is answered in JSON too. */
+    /* Looked for before the flags are read, so that a wrong flag is reported as JSON too. */
     for (int i = 2; cli->command->json && i < argc && strcmp(argv[i], "--"); i++)
         cli->json = cli->json || !strcmp(argv[i], "--json");
     cli->config = config_new(cli->a);
-    /* So that a broken cutegen.ini does not stand in the way of help. */
+    /* Help must work with a broken cutegen.ini. */
     if (cli->command->groups && !config_load(cli->config, err))
         return false;
     if (!flags_parse(cli, argc - skip, argv + skip, err))
         return false;
-    if (!cli->command) /* --help was asked for and given */
+    if (!cli->command) /* --help has been printed */
         return true;
     config_settings(cli->config, &cli->settings);
     if (cli->command->signals) {
-        /* The first Ctrl-C lets a call that is under way end: it is paid for. */
+        /* After the first Ctrl-C a call under way may finish: it is already paid for. */
         cli->settings.interrupts = &loop_interrupts;
         cli->settings.interrupts_cut_call = 2;
         interrupts_catch();
@@ -455,7 +458,7 @@ static bool dispatch(struct cli *cli, int argc, char **argv, int *code, struct e
     return cli->command->run(cli, code, err);
 }
 
-/* `cutegen help | head`: whoever reads has seen enough, and that is not our failure. */
+/* `cutegen help | head`: a reader that closes the pipe early is not our failure. */
 static bool reader_left(void)
 {
     struct pollfd out = {STDOUT_FILENO, POLLOUT, 0};

@@ -33,7 +33,7 @@ const char *const class_names[CLASS_COUNT] = {"pointwise",   "reduction", "gemm"
 
 const char *const stage_names[STAGE_KIND_COUNT] = {"synthesize", "diagnose", "repair", "optimize"};
 
-/* Long texts are clipped in a detail: their beginning decides. */
+/* Long texts are clipped in a detail: only their beginning is compared. */
 bool finding_is_told(const struct verdict *v, const struct finding *f)
 {
     enum { DECIDES = 80 };
@@ -45,7 +45,7 @@ bool finding_is_told(const struct verdict *v, const struct finding *f)
     return strstr(v->detail, begin) != NULL;
 }
 
-/* The constants of the model were fitted and checked on this one (docs/simt.md, modelled time). */
+/* The model's constants were fitted and checked on this GPU only (docs/simt.md, modelled time). */
 bool modelled_validated(const char *models)
 {
     return !models || strcmp(models, "H200") == 0;

@@ -4,9 +4,9 @@
  *
  *     task -> candidate -> launch plan + binary -> verdict -> measurement -> next candidate
  *
- * Plain data, no behaviour. Everything points into an arena of whoever made
- * it; nothing here is freed on its own. Stages hand these to each other
- * through the loop; the store writes them; the report reads them.
+ * Plain data, no behaviour. Everything points into an arena of its maker; nothing here is freed on
+ * its own. Stages hand these to each other through the loop; the store writes them; the report
+ * reads them.
  */
 #ifndef CUTEGEN_MODEL_H
 #define CUTEGEN_MODEL_H
@@ -23,7 +23,7 @@ enum {
     MAX_BASELINES = 8,
 };
 
-/* ---- task: what is asked ------------------------------------------------ */
+/* ---- task: what to compute ----------------------------------------------- */
 
 enum kernel_class {
     CLASS_POINTWISE,
@@ -50,10 +50,10 @@ struct task {
     struct tensor_info in[MAX_TENSORS], out[MAX_TENSORS];
     int in_count, out_count;
     enum kernel_class class;
-    const char *class_evidence;  /* why this class, one line */
+    const char *class_evidence;  /* one line: why it has this class */
     const char *scaled;          /* "N 2048 -> 256" or NULL: sizes as written */
-    double bytes_min, flops_min; /* what cannot be avoided */
-    json_t *description;         /* whole, as the oracle gave it (docs/architecture.md) */
+    double bytes_min, flops_min; /* unavoidable memory traffic and arithmetic */
+    json_t *description;         /* the oracle's complete answer (docs/architecture.md) */
 };
 
 /* ---- language: what a candidate is written in ------------------------------ */
@@ -67,18 +67,19 @@ enum device_kind { DEVICE_SIMT, DEVICE_CUDA };
 struct device {
     enum device_kind kind;
     int index;          /* of the CUDA device */
-    const char *place;  /* CUDA: where on the PCI bus; "" when not known */
+    const char *place;  /* CUDA: PCI bus address; "" when not known */
     const char *name;   /* "simt", "NVIDIA H200" */
     const char *models; /* simt: the GPU whose time is modelled, "H200" */
     const char *arch;   /* what code is built for: "sm_90a"; simt: "compute_80" */
     int sm_count;
-    int cluster_blocks; /* simt: blocks of a cluster at most; 0: not known */
+    int cluster_blocks; /* simt: most blocks in a cluster; 0: not known */
     int64_t smem_block_bytes, l2_bytes, memory_bytes;
-    bool absent; /* a GPU that is not here: tasks are described and kernels built for it, no more */
+    /* Not in this machine: tasks are described and kernels built for it, but not run. */
+    bool absent;
 };
 
-/* How the time of a GPU that simt stands in for is called wherever it is shown: "modelled", or
- * "modelled, unvalidated" where no kernel was ever measured on such a GPU. NULL: "modelled". */
+/* The label of a time that simt models for a GPU: "modelled", or "modelled, unvalidated" if no
+ * kernel was ever measured on such a GPU. NULL: "modelled". */
 const char *modelled_words(const char *models);
 bool modelled_validated(const char *models);
 
@@ -115,7 +116,7 @@ enum verdict_kind {
         VERDICT_COUNT
 };
 
-/* One piece of evidence with a place in the source. */
+/* One observed defect, with its place in the source. */
 struct finding {
     const char *kind;  /* "shared-memory race", "compile error", ... */
     const char *where; /* "kernel.cu:87", the user's line */
@@ -132,15 +133,15 @@ struct verdict {
     int finding_count;
 };
 
-/* ---- candidate: one source file and what became of it ------------------- */
+/* ---- candidate: one source file and its build ------------------- */
 
 struct candidate {
     int depth;   /* 0: first correct kernel */
-    int attempt; /* counts within the run, from 1 */
+    int attempt; /* number within the run, from 1 */
     int repair;  /* 0: as proposed; n: after the n-th repair */
     struct text source;
     const char *change;  /* one line: what was done */
-    const char *steps;   /* builtin: names of the steps it has, "a b c"; NULL: not known */
+    const char *steps;   /* builtin: names of its recipe steps, "a b c"; NULL: not known */
     const char *foreign; /* absolute path of a ModelNew module; NULL: `source` is a .cu file,
                             or Python with a plan (LANGUAGE_TRITON) */
 };
@@ -150,19 +151,20 @@ struct build_result {
     const char *work_dir; /* holds the files below */
     const char *ptx_path, *cubin_path, *log_path;
     const char *module_path; /* what the runner loads: .cubin, or simt's .so */
-    const char *module_hash; /* its SHA-256 when it was built: the runner loads nothing else */
-    struct text code, ptx;   /* judged and exported: the cubin, or the PTX on simt; not read back */
+    const char *module_hash; /* its SHA-256 when it was built: the runner refuses any other */
+    /* What is judged and exported: the cubin, or the PTX on simt; not read back. */
+    struct text code, ptx;
     const char *code_hash, *ptx_hash; /* their SHA-256 */
     json_t *launches;                 /* launch list from the planner (docs/architecture.md) */
     json_t *names;                    /* name expression -> lowered name */
     json_t *resources;                /* kernel -> registers, smem, spills */
-    bool trusted;                     /* foreign: the user lets it run unconfined where it must */
-    json_t *foreign; /* what the guest is given instead of all that; NULL: a .cu file */
+    bool trusted;    /* foreign: the user allows it to run unconfined where it has to */
+    json_t *foreign; /* replaces all the above for a guest; NULL: a .cu file */
     int build_ms;
     bool cached;
 };
 
-/* How far an output is from the float64 truth, beside the reference's own error. */
+/* An output's distance from the float64 truth, with the reference's own for comparison. */
 struct accuracy {
     double max_abs, max_rel, rms_rel;
     double reference_max_abs, reference_max_rel, reference_rms_rel;
@@ -175,13 +177,13 @@ struct test_result {
     bool deterministic;
     const char *seed;         /* hex, to repeat it */
     const char *unchecked_by; /* acceptance: tools that could not run, "racecheck"; NULL: all did */
-    const char *trivial; /* an answer that knows nothing of the task and passed every draw, "zeros";
-                            or NULL */
+    /* A trivial answer, such as "zeros", that also passed every draw; or NULL. */
+    const char *trivial;
     const char
         *accuracy_class;    /* "fp32", "TF32-class", "16-bit", "fp64", "exact"; NULL, "": none */
-    const char *way;        /* how it was compared: "whole", "in 55 parts of 75 rows"; or NULL */
-    const char *unconfined; /* CUDA: what ran outside of the layers because the driver does not
-                               start inside: "the task"; NULL: nothing did */
+    const char *way;        /* how it was compared: "whole", "in 55 parts of 75 rows", or NULL */
+    const char *unconfined; /* CUDA: what ran unconfined because the driver does not start in
+                               confinement: "the task"; NULL: nothing did */
     json_t *counters;       /* simt: list, one object per launch; else NULL */
     int test_ms;
 };
@@ -189,18 +191,19 @@ struct test_result {
 /* A candidate at one of many shapes (--shapes). */
 struct shape_result {
     const char *label;        /* "BATCH=8" */
-    double weight;            /* in the geometric mean of times */
+    double weight;            /* its weight in the geometric mean of times */
     json_t *inputs, *outputs; /* lists of TENSOR (docs/architecture.md) */
     struct verdict verdict;
     double time_us, floor_us;
-    json_t *launches;        /* its launch list */
-    const char *module_hash; /* of the code it ran: equal where one build serves several shapes */
+    json_t *launches; /* its launch list */
+    /* Hash of the code it ran: the same where one build serves several shapes. */
+    const char *module_hash;
 };
 
-/* Final acceptance (--accept): what the checkers beyond the test say of a kernel that passed. */
+/* Final acceptance (--accept): what the additional checkers say about a kernel that passed. */
 struct acceptance {
     struct verdict verdict; /* PASS: accepted */
-    const char *note;       /* accepted: who checked, and who could not; else "" */
+    const char *note;       /* accepted: which tools checked it and which could not; else "" */
 };
 
 struct baseline {
@@ -211,16 +214,17 @@ struct baseline {
 struct measurement {
     struct verdict verdict; /* PASS, UNATTESTED, IMPOSSIBLE_TIME or UNSTABLE */
     bool modelled;          /* simt: never printed as a measurement */
-    double time_us;         /* what candidates are compared by: cold median, or modelled */
-    double claimed_us;      /* a guest's own word for it; time_us is 0 then: never ranked */
+    double time_us;         /* the time candidates are ranked by: cold median, or modelled */
+    double claimed_us;      /* the time a guest claims; time_us is 0 then: never ranked */
     double warm_us, spread; /* spread: relative, of the cold median */
-    double floor_us;        /* roofline: the time below which it cannot be */
+    double floor_us;        /* roofline: no kernel can be faster than this */
     const char *bound;      /* "memory", "fp32", "issue", ... */
-    const char *trivial;    /* why the time says nothing, a sentence; NULL or "": it does */
+    const char *trivial; /* a sentence: why the time is meaningless; NULL or "": it is meaningful */
     struct baseline baselines[MAX_BASELINES];
     int baseline_count;
-    json_t *parts;       /* modelled: microseconds by resource */
-    const char *machine; /* where it was taken: JSON (stage/machine.c); NULL or "": unknown */
+    json_t *parts; /* modelled: microseconds by resource */
+    /* The machine it was taken on: JSON (stage/machine.c); NULL or "": unknown. */
+    const char *machine;
 };
 
 /* modelled_words() of the GPU that a modelled time is for. */
@@ -259,21 +263,22 @@ struct call_order {
 /* Notified of a call while it is under way, from the thread that asks. */
 struct call_watch {
     void *ctx;
-    /* Before each of its requests goes out: what the call may have cost at most when that one has
-     * ended; cost_usd < 0: no price is known. False: the request is not sent. */
+    /* Called before each of its requests is sent, with the most the call can have cost once that
+     * request has ended; cost_usd < 0: no price is known. False: the request is not sent. */
     bool (*begins)(void *ctx, const struct request *req, int64_t prompt_tokens,
                    int64_t output_tokens, double cost_usd, struct error *err);
-    /* Makes a request in a process that outlives this one: a reply that is paid for arrives also
-     * when this one is killed. Order and answer are those of llm_carry(). False: nothing was sent;
-     * true without an answer: what came of it is not known. NULL: requests are made here. */
+    /* Makes a request in a process that outlives this one, so that a reply that is paid for is kept
+     * even if this process is killed. Order and answer are those of llm_carry(). False: nothing was
+     * sent; true without an answer: the outcome is unknown. NULL: requests are made in this
+     * process. */
     bool (*carry)(void *ctx, const struct call_order *order, json_t **answer);
-    /* As soon as the reply is whole, before anything else is done with it. */
+    /* Called as soon as the reply is complete, before anything else is done with it. */
     void (*received)(void *ctx, const struct reply *reply);
 };
 
-/* One question. The same facts twice: as messages for a language model, as
- * data for the built-in engineer. Messages go from what never changes to
- * what changes most, so that a provider's prompt cache hits. */
+/* One question, stated twice: as messages for a language model and as data for the built-in
+ * engineer. Messages are ordered from what never changes to what changes most, so that a provider's
+ * prompt cache hits. */
 struct request {
     enum stage_kind stage;
     const struct message *messages;
@@ -282,10 +287,10 @@ struct request {
     const char *prompt_hash;        /* of the templates used */
     const struct call_watch *watch; /* NULL: no watcher */
     /* for `builtin` */
-    bool predicted; /* begin with the composition that is predicted to be best, not the plain one */
+    bool predicted; /* begin with the composition predicted to be fastest, not the plain one */
     const struct task *task;
     const struct device *device;
-    const struct candidate *current; /* synthesizing: the best one known from before, or NULL */
+    const struct candidate *current; /* synthesizing: the best kernel of earlier runs, or NULL */
     const struct verdict *verdict;   /* what is to be repaired; else NULL */
     const struct profile *profile;   /* NULL before its time */
     json_t *history;                 /* [{depth, change, verdict, time_us}], oldest first */
@@ -298,17 +303,17 @@ struct reply {
     int64_t prompt_tokens, cached_tokens, output_tokens; /* -1: unknown */
     double cost_usd;                                     /* < 0: unknown */
     int latency_ms, retries;
-    bool done; /* builtin, replay: nothing more to propose; text says why */
+    bool done; /* builtin, replay: it has nothing more to propose; text says why */
 };
 
-/* Whether the detail already tells this finding: it need not be shown twice. */
+/* Whether the verdict's detail already contains this finding, so that it is not shown twice. */
 bool finding_is_told(const struct verdict *v, const struct finding *f);
 
-extern const char *const verdict_names[VERDICT_COUNT]; /* base of all printing: src/model.c */
+extern const char *const verdict_names[VERDICT_COUNT]; /* their printed names: src/model.c */
 extern const char *const verdict_helps[VERDICT_COUNT];
 extern const char *const class_names[CLASS_COUNT];
 extern const char *const language_names[LANGUAGE_COUNT]; /* "cute", "cuda", "triton" */
-enum language language_named(const char *name);          /* LANGUAGE_CUTE: there is none such */
+enum language language_named(const char *name); /* LANGUAGE_CUTE when the name is unknown */
 extern const char *const stage_names[STAGE_KIND_COUNT];
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base64.c - by hand, since no library that base may use has it (jansson does not, and glibc has
- * none).
+ * base64.c - written here, because neither jansson nor glibc, all that base may use, has it.
  */
 #include "base/base64.h"
 

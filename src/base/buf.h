@@ -7,8 +7,8 @@
  *     ... b.data is '\0'-terminated, b.len bytes ...
  *     buf_release(&b);
  *
- * What would pass the limit is dropped and `overflowed` set: a buffer never
- * fails and never grows without bound. The caller decides what that means.
+ * Bytes beyond the limit are dropped and `overflowed` is set: a buffer never fails and never grows
+ * without bound. The caller decides whether overflow is an error.
  */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
@@ -31,10 +31,10 @@ void buf_puts(struct buf *b, const char *s);
 void buf_putc(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap);
-/* For a terminal: line ends and tabs stay, other control characters become \x1b, bytes that are not
- * UTF-8 likewise. */
+/* For a terminal: keeps line ends and tabs; writes other control characters, and bytes that are not
+ * UTF-8, as escapes such as \x1b. */
 void buf_put_visible(struct buf *b, const char *data, size_t len);
 struct text buf_text(const struct buf *b);                  /* borrowed until the next change */
-struct text buf_copy(const struct buf *b, struct arena *a); /* yours, in the arena */
+struct text buf_copy(const struct buf *b, struct arena *a); /* a copy in the arena */
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * cpus.h - how many cores this process may use.
  *
- * A batch system gives a job some cores of a large machine. Threads for all of them would take
- * turns on those few.
+ * A batch system gives a job some cores of a large machine. Threads for the whole machine would
+ * compete for those few.
  */
 #ifndef BASE_CPUS_H
 #define BASE_CPUS_H

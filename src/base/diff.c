@@ -17,7 +17,7 @@ enum { EDITS_MAX = 2000 };
 
 struct sides {
     const struct text *old, *new;
-    int old_count, new_count; /* of the middles */
+    int old_count, new_count; /* lines of the middle parts */
     int shared;               /* lines before the middles */
 };
 
@@ -33,12 +33,12 @@ static void add_line(struct diff *d, enum diff_kind kind, struct text t, int old
     d->added += kind == DIFF_NEW;
 }
 
-/* The furthest x on diagonal k after one edit more; v is the row before. */
+/* The furthest x on diagonal k after one more edit; v is the previous row. */
 static int step_from(const int *v, int k, int edits)
 {
     if (k == -edits || (k != edits && v[k - 1] < v[k + 1]))
-        return v[k + 1]; /* down: a new line */
-    return v[k - 1] + 1; /* right: an old line is gone */
+        return v[k + 1]; /* down: a line was added */
+    return v[k - 1] + 1; /* right: a line was removed */
 }
 
 /* Rows of the search, rows[d] before edit d; the number of edits, or -1: too many. */

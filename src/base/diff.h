@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diff.h - which lines of one text became which lines of another.
+ * diff.h - line differences between two texts.
  *
- * The shortest edit script by lines, as Myers finds it. Texts that have too
- * little in common to be worth the search come out as all removed, all added.
+ * The shortest edit script by lines, as Myers finds it. Texts with too little in common are
+ * reported as all lines removed, then all lines added.
  */
 #ifndef BASE_DIFF_H
 #define BASE_DIFF_H

@@ -33,7 +33,7 @@ bool error_add(struct error *err, const char *fmt, ...)
     if (err->kind == ERROR_NONE)
         BUG("context '%s' added to no error", context);
     memcpy(cause, err->text, sizeof(cause));
-    /* A cause too long to keep whole loses its end, never its beginning. */
+    /* A cause that is too long loses its end, never its beginning. */
     snprintf(err->text, sizeof(err->text), "%s: %.*s", context,
              (int)text_cut(text_of(cause), sizeof(cause) - 520).len, cause);
     return false;

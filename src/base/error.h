@@ -23,7 +23,7 @@ enum error_kind {
     ERROR_JUDGED,      /* the judged thing failed: exit 1 */
     ERROR_USE,         /* wrong use: exit 2 */
     ERROR_MACHINE,     /* the machine lacks something or broke: exit 3 */
-    ERROR_BUSY,        /* others hold the device's memory now; later may do: exit 3 */
+    ERROR_BUSY,        /* other processes hold the device's memory; retry later: exit 3 */
     ERROR_BUDGET,      /* a budget ran out: exit 4 */
     ERROR_INTERRUPTED, /* Ctrl-C: exit 130 */
     ERROR_MEMORY,      /* the task needs more memory than there is: exit 2, as wrong use */
@@ -43,7 +43,7 @@ bool error_add(struct error *err, const char *fmt, ...) __attribute__((format(pr
 bool error_hint(struct error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 int error_exit_code(const struct error *err);
-const char *error_kind_name(enum error_kind kind); /* as programs read it: docs/commands.md */
+const char *error_kind_name(enum error_kind kind); /* its name in JSON: docs/commands.md */
 
 #define BUG(...) bug_at(__FILE__, __LINE__, __VA_ARGS__)
 _Noreturn void bug_at(const char *file, int line, const char *fmt, ...)

@@ -2,8 +2,9 @@
 /*
  * finding_kind.h - the kinds of findings that a runner reports and the judge decides on.
  *
- * Between processes, in stores and in reports a kind is its name. Inside a process it is the enum:
- * nothing decides by the wording. To add one: a row here, its verdict in src/eval/evidence.c.
+ * Between processes, in stores and in reports a kind is written as its name. Inside a process it is
+ * the enum, so that no decision depends on wording. To add one: a row here, its verdict in
+ * src/eval/evidence.c.
  */
 #ifndef BASE_FINDING_KIND_H
 #define BASE_FINDING_KIND_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fs.c - files and folders, whole or not at all.
+ * fs.c - files and folders; writes are atomic.
  *
- * home_*() derive every place from /proc/self/exe or the environment, so a
- * tree that was moved still finds its parts.
+ * home_*() derive every path from /proc/self/exe or the environment, so that a moved tree still
+ * finds its files.
  */
 #include "base/fs.h"
 
@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define UNKNOWN_MEMORY (UINT64_C(4) << 30) /* where the machine does not say */
+#define UNKNOWN_MEMORY (UINT64_C(4) << 30) /* assumed where the machine does not say */
 
 static bool fs_error(struct error *err, const char *what, const char *path)
 {
@@ -34,7 +34,7 @@ static bool fs_error(struct error *err, const char *what, const char *path)
     return false;
 }
 
-/* A FIFO would keep us waiting for a writer, a device has no end. */
+/* Opening a FIFO would block until a writer comes; a device has no end. */
 static bool want_regular(int fd, const char *path, struct error *err)
 {
     struct stat st;
@@ -49,10 +49,10 @@ static bool want_regular(int fd, const char *path, struct error *err)
            : S_ISSOCK(st.st_mode) ? "a socket"
                                   : "a device";
     error_set(err, ERROR_USE, "%s is not a regular file but %s", path, kind);
-    return error_hint(err, "name a regular file; what comes out of a pipe is saved to one first");
+    return error_hint(err, "name a regular file; save a pipe's output to one first");
 }
 
-/* To the end of what is there; closes fd. */
+/* Reads to the end; closes fd. */
 static bool read_all(int fd, const char *path, size_t limit, struct arena *a, struct text *out,
                      struct error *err)
 {
@@ -167,7 +167,7 @@ bool dir_make(const char *path, struct error *err)
     if (stat(path, &st) != 0)
         return fs_error(err, "make folder", path);
     if (!S_ISDIR(st.st_mode))
-        return error_set(err, ERROR_USE, "%s is there and is not a folder", path);
+        return error_set(err, ERROR_USE, "%s exists and is not a folder", path);
     return true;
 }
 
@@ -350,7 +350,8 @@ bool home_data(const char *relative, struct arena *a, char **out, struct error *
     const char *home = getenv("CUTEGEN_HOME");
 
     if (home && *home) {
-        *out = path_join(a, path_from_here(a, home), relative); /* the server stands elsewhere */
+        /* the server has another working folder */
+        *out = path_join(a, path_from_here(a, home), relative);
         if (file_exists(*out))
             return true;
         error_set(err, ERROR_MACHINE, "CUTEGEN_HOME=%s holds no %s", home, relative);
@@ -376,7 +377,7 @@ static char *home_user(const char *override, const char *xdg, const char *fallba
     return arena_printf(a, "%s/%s/cutegen", home && *home ? home : "/tmp", fallback);
 }
 
-/* Readable and writable by its owner only: it holds results of private tasks. */
+/* Private to its owner (0700): it holds results of private tasks. */
 bool home_cache(const char *relative, struct arena *a, char **out, struct error *err)
 {
     char *root = home_user("CUTEGEN_CACHE", "XDG_CACHE_HOME", ".cache", a);
@@ -397,7 +398,7 @@ bool home_tools(const char *relative, struct arena *a, char **out, struct error 
     return true;
 }
 
-/* 0700 and ours, or nothing: a process that can write there can pose as the server. */
+/* Must be ours and 0700: a process that can write there can pose as the server. */
 bool home_runtime(struct arena *a, char **out, struct error *err)
 {
     const char *own = getenv("CUTEGEN_RUNTIME"), *xdg = getenv("XDG_RUNTIME_DIR");

@@ -2,9 +2,9 @@
 /*
  * hash.c - SHA-256 after FIPS 180-4.
  *
- * By hand, since base links only libc and jansson: every process of ours has it, also the confined
- * ones and those of the relocatable build, for which libcrypto would be a large library more. The
- * published test vectors are in tests/base/test_data.c.
+ * Written here because base links only libc and jansson: every process of ours uses it, including
+ * confined ones and those of the relocatable build, for which libcrypto would be one more large
+ * library. The published test vectors are in tests/base/test_data.c.
  */
 #include "base/hash.h"
 
@@ -15,7 +15,8 @@
 #include <immintrin.h>
 #endif
 
-/* cpuid may be slow (a virtual machine traps it): asked where that does not count. */
+/* cpuid may be slow (a virtual machine traps it): used only for inputs of at least this many
+ * blocks. */
 enum { QUICK_BLOCKS = 256 };
 
 static const uint32_t round_constants[64] = {
@@ -67,7 +68,7 @@ static void hash_block(uint32_t state[8], const unsigned char *p)
         w[i] = w[i - 16] + s0 + w[i - 7] + s1;
     }
     memcpy(s, state, sizeof(s));
-    for (int i = 0; i < 64; i += 8) { /* the names turn instead of the values */
+    for (int i = 0; i < 64; i += 8) { /* rotates the names instead of the values */
         hash_round(s, 0, w[i] + round_constants[i]);
         hash_round(s, 7, w[i + 1] + round_constants[i + 1]);
         hash_round(s, 6, w[i + 2] + round_constants[i + 2]);
@@ -82,7 +83,7 @@ static void hash_block(uint32_t state[8], const unsigned char *p)
 }
 
 #if defined(__x86_64__)
-/* By the processor's own instructions, which nearly every one has; about six times as fast. */
+/* With the processor's SHA instructions, which most have; about six times as fast. */
 __attribute__((target("sha,sse4.1"))) static void
 hash_blocks_quickly(uint32_t state[8], const unsigned char *p, size_t blocks)
 {

@@ -17,7 +17,7 @@ struct hash hash_init(void);
 void hash_add(struct hash *h, const void *data, size_t len);
 /* Adds the length first, so that ("ab","c") and ("a","bc") differ. */
 void hash_add_text(struct hash *h, struct text t);
-void hash_hex(struct hash *h, char out[65]); /* ends the hash */
+void hash_hex(struct hash *h, char out[65]); /* finishes the hash */
 void hash_text(struct text t, char out[65]);
 
 #endif

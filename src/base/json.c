@@ -46,7 +46,7 @@ bool json_get_int(const json_t *obj, const char *key, int64_t *out, struct error
     return true;
 }
 
-/* The reverse of json_number(): figures JSON cannot write travel as strings. */
+/* The reverse of json_number(): numbers that JSON cannot hold are strings. */
 static bool json_to_double(const json_t *v, double *out)
 {
     const char *s = json_string_value(v);
@@ -177,7 +177,7 @@ bool json_can_name(const char *path, struct error *err)
 
     if (!v) {
         error_set(err, ERROR_USE, "the name %s is not UTF-8", path);
-        return error_hint(err, "rename the file, or the folder it lies in");
+        return error_hint(err, "rename the file or its folder");
     }
     json_decref(v);
     return true;

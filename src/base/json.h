@@ -25,27 +25,27 @@ bool json_get_bool(const json_t *obj, const char *key, bool *out, struct error *
 bool json_get_array(const json_t *obj, const char *key, json_t **out, struct error *err);
 bool json_get_object(const json_t *obj, const char *key, json_t **out, struct error *err);
 
-/* With a default when the member is missing or of another type. */
+/* Return a default when the member is missing or of another type. */
 const char *json_string_or(const json_t *obj, const char *key, const char *fallback);
 int64_t json_int_or(const json_t *obj, const char *key, int64_t fallback);
 double json_double_or(const json_t *obj, const char *key, double fallback);
 bool json_bool_or(const json_t *obj, const char *key, bool fallback);
 
-/* The arena releases it at its end; NULL is fine. Returns j. */
+/* The arena releases j when it is freed; NULL is fine. Returns j. */
 json_t *json_own(struct arena *a, json_t *j);
 
-/* One line, keys in insertion order, in the arena. Non-finite numbers never
- * get into a json_t; write them as strings ("nan", "inf"). */
+/* One line, keys in insertion order, in the arena. A json_t cannot hold non-finite numbers; write
+ * them as strings ("nan", "inf"). */
 char *json_line(const json_t *v, struct arena *a);
-/* jansson refuses strings that are not UTF-8; here their bad bytes become U+FFFD. No data, or NULL,
- * gives null. What comes from outside (paths, compilers, models) goes into JSON by these. */
+/* jansson refuses strings that are not UTF-8; these replace bad bytes by U+FFFD. No data, or NULL,
+ * gives null. Use them for text from outside (paths, compilers, models). */
 json_t *json_from_text(struct text t);
 json_t *json_from_string(const char *s);
-/* Can JSON carry it as it is? A name that is not UTF-8 it cannot: an error that says so. */
+/* Can JSON hold this path unchanged? A name that is not UTF-8 is an error. */
 bool json_can_name(const char *path, struct error *err);
-/* How a process of ours answers that it could not: {"ok": false, "kind", "text", "hint"}. */
+/* A failure as one of our processes reports it: {"ok": false, "kind", "text", "hint"}. */
 json_t *json_error(const struct error *err);
-/* NaN and infinities become strings, so that no figure is lost. */
+/* NaN and infinities become strings, so that no value is lost. */
 json_t *json_number(double v);
 
 #endif

@@ -12,15 +12,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Short and the same for all who wait: one that looked less often the longer it waited would
+/* Short and the same for every waiter: one that polled less often the longer it waited would
  * starve. */
-enum { LOOK_AGAIN_US = 3000 };
+enum { POLL_US = 3000 };
 
 struct lock {
     int fd;
 };
 
-/* In a folder for all users another's file may be opened, but not "created". */
+/* In a sticky folder such as /tmp, O_CREAT on another user's existing file fails; plain open works.
+ */
 static int open_shared(const char *path)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -50,7 +51,7 @@ bool lock_take(const char *path, int wait_ms, struct lock **out, struct error *e
             close(fd);
             return error_set(err, ERROR_MACHINE, "%s is held by another process", path);
         }
-        usleep(LOOK_AGAIN_US);
+        usleep(POLL_US);
     }
     *out = xmalloc(sizeof(**out));
     (*out)->fd = fd;

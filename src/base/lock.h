@@ -2,8 +2,7 @@
 /*
  * lock.h - one holder at a time, across processes.
  *
- * A lock is a file; the system gives it up when its holder dies, however it
- * dies. The file stays.
+ * A lock is a file; the system releases it when its holder dies, however it dies. The file stays.
  *
  *     if (!lock_take(path, 60000, &l, err)) ...     another process holds it that long
  *     lock_drop(l);                                 NULL is fine
@@ -14,7 +13,7 @@
 #include "base/error.h"
 
 struct lock;
-/* wait_ms 0: now or not at all; < 0: as long as it takes. Shared between users where the folder is.
+/* wait_ms 0: do not wait; < 0: wait without limit. Users who share the folder share the lock.
  */
 bool lock_take(const char *path, int wait_ms, struct lock **out, struct error *err);
 void lock_drop(struct lock *l);

@@ -2,8 +2,7 @@
 /*
  * log.c - lines on stderr by level.
  *
- * The level and how a line is written are process-wide state, the only of base:
- * main.c sets them once before anything runs.
+ * The level and the writer are process-wide state: main.c sets them once before anything runs.
  */
 #include "base/log.h"
 

@@ -3,7 +3,7 @@
  * mem.c - arenas as a list of chunks; the only place that calls malloc.
  *
  * A request larger than a quarter of a chunk gets a chunk of its own, so that
- * one big blob does not waste the rest of a small one.
+ * one large block does not waste the rest of a chunk.
  */
 #include "base/mem.h"
 

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A run of bytes with another owner; data[len] is '\0' when made by an arena. */
+/* Borrowed bytes; data[len] is '\0' when an arena made them. */
 struct text {
     const char *data;
     size_t len;
@@ -23,19 +23,20 @@ struct arena;
 struct arena *arena_new(void);
 void arena_free(struct arena *a); /* NULL is fine */
 
-/* Runs fn(arg) when the arena ends, last first: for what is owned but lies elsewhere. */
+/* Runs fn(arg) when the arena is freed, last added first: for resources that are not arena memory.
+ */
 void arena_defer(struct arena *a, void (*fn)(void *arg), void *arg);
 
 void *arena_alloc(struct arena *a, size_t size); /* zeroed, aligned for anything */
 void *arena_array(struct arena *a, size_t count, size_t size);
-/* `items`, or a larger copy if all *cap of them are in use; *cap begins with 0. */
+/* Returns `items`, or a larger copy when all *cap of them are in use; *cap starts at 0. */
 void *arena_grow(struct arena *a, void *items, size_t count, size_t *cap, size_t size);
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_strndup(struct arena *a, const char *s, size_t len);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 char *arena_vprintf(struct arena *a, const char *fmt, va_list ap);
 struct text arena_text(struct arena *a, const char *data, size_t len);
-size_t arena_bytes(const struct arena *a); /* held now, for tests of bounds */
+size_t arena_bytes(const struct arena *a); /* bytes in use, for tests of limits */
 
 struct text text_of(const char *s); /* borrows s */
 bool text_equal(struct text a, struct text b);
@@ -45,8 +46,7 @@ void *xmalloc(size_t size); /* zeroed */
 void *xrealloc(void *p, size_t size);
 char *xstrdup(const char *s);
 void xfree(void *p);
-/* Zeroed pages, which take memory and time only once they are touched: for large tables that stay
- * mostly empty. */
+/* Zeroed pages that cost memory and time only when touched: for large, mostly empty tables. */
 void *xmap(size_t size);
 void xunmap(void *p, size_t size); /* NULL is fine */
 

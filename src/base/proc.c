@@ -31,13 +31,13 @@ extern char **environ;
 enum { DEFAULT_OUTPUT = 1 << 20, STOP_POLL_MS = 50 };
 
 struct child {
-    pid_t supervisor;               /* -1: none, or not ours */
+    pid_t supervisor;               /* -1: none, or another process's */
     int in, out, err, life, report; /* -1: closed */
-    int lease;                      /* to whom it was lent by; -1: it is our own */
+    int lease;                      /* socket to the lender; -1: it is our own */
     int pid;                        /* of the program */
     char *tmp;                      /* its private folder; NULL: none */
     struct buf out_buf, err_buf;
-    size_t scanned; /* of out_buf: no newline in front of it */
+    size_t scanned; /* bytes of out_buf known to hold no newline */
     size_t err_limit;
 };
 
@@ -48,7 +48,8 @@ static bool same_name(const char *a, const char *b)
     return len == strcspn(b, "=") && strncmp(a, b, len) == 0;
 }
 
-/* Ours without secrets (or nothing), then the additions, which replace. */
+/* Our environment without secrets (or nothing), then the additions, which replace earlier entries.
+ */
 char **proc_environment(const struct proc_spec *spec, struct arena *a)
 {
     size_t ours = 0, extra = 0, n = 0;
@@ -72,7 +73,7 @@ char **proc_environment(const struct proc_spec *spec, struct arena *a)
     return env;
 }
 
-/* On disk, unless asked: what compilers put there is large. */
+/* On disk unless asked otherwise: compilers put large files there. */
 static char *make_tmp(const struct proc_spec *spec, struct arena *a)
 {
     const char *root = getenv("TMPDIR");
@@ -84,7 +85,7 @@ static char *make_tmp(const struct proc_spec *spec, struct arena *a)
     return mkdtemp(arena_printf(a, "%s/cutegen-tmp-XXXXXX", root && *root ? root : "/tmp"));
 }
 
-/* `entry` replaces the one of its name. */
+/* `entry` replaces the entry of the same name. */
 static char **with_entry(char **env, char *entry, struct arena *a)
 {
     size_t count = 0, n = 0;
@@ -153,7 +154,7 @@ static struct child *child_new(const struct proc_spec *spec)
     return c;
 }
 
-/* The supervisor ended without a program; report is NULL when it said nothing. */
+/* The supervisor ended without starting the program; report is NULL if it sent none. */
 static void child_not_started(struct child *c, const struct supervise_plan *plan,
                               const struct supervise_report *report, struct error *err)
 {
@@ -206,7 +207,7 @@ bool child_start(const struct proc_spec *spec, struct child **out, struct error 
     if (spec->private_tmp && (plan.tmp = make_tmp(spec, a)))
         plan.environment = with_entry(plan.environment, arena_printf(a, "TMPDIR=%s", plan.tmp), a);
 #if defined(__SANITIZE_ADDRESS__)
-    if (spec->cage) /* looking for leaks needs ptrace, which is denied inside */
+    if (spec->cage) /* leak checking needs ptrace, which confinement denies */
         plan.environment =
             with_entry(plan.environment, arena_strdup(a, "LSAN_OPTIONS=detect_leaks=0"), a);
 #endif
@@ -249,7 +250,7 @@ done:
     return ok;
 }
 
-/* Keeps the end of stderr: the last words of a program say why it died. */
+/* Keeps the end of stderr: a program's last lines say why it died. */
 static void keep_tail(struct child *c, const char *data, size_t len)
 {
     if (len >= c->err_limit) {
@@ -265,7 +266,7 @@ static void keep_tail(struct child *c, const char *data, size_t len)
     buf_add(&c->err_buf, data, len);
 }
 
-/* One poll round: writes what of `input` fits, reads what is there. */
+/* One poll round: writes as much of `input` as fits, reads what has arrived. */
 static void child_pump(struct child *c, struct text *input, int wait_ms,
                        void (*take_out)(void *self, const char *, size_t),
                        void (*take_err)(void *self, const char *, size_t), void *self)
@@ -299,7 +300,7 @@ static void child_pump(struct child *c, struct text *input, int wait_ms,
             input->data += n;
             input->len -= (size_t)n;
         } else if (errno != EAGAIN && errno != EINTR) {
-            input->len = 0; /* it does not read any more; its end will tell */
+            input->len = 0; /* it no longer reads; how it ends will say why */
         }
     }
 }
@@ -314,7 +315,7 @@ static void take_tail(void *self, const char *data, size_t len)
     keep_tail(self, data, len);
 }
 
-/* Cuts the first line off the buffer; false when there is none yet. */
+/* Takes the first line off the buffer; false when there is none yet. */
 static bool cut_line(struct child *c, struct arena *a, struct text *line)
 {
     struct text have = buf_text(&c->out_buf);
@@ -356,7 +357,7 @@ static int64_t cpu_ms_of(int pid)
     return (int64_t)(user + system) * 1000 / sysconf(_SC_CLK_TCK);
 }
 
-/* How long to wait before looking again; 0: the time is up. */
+/* How long to wait before the next check; 0: the time is up. */
 static int time_left(const struct child *c, struct child_limits limits, int64_t start,
                      int64_t cpu_start)
 {
@@ -367,7 +368,7 @@ static int time_left(const struct child *c, struct child_limits limits, int64_t 
     if (limits.cpu_ms && left > 0) {
         int64_t cpu = cpu_start + limits.cpu_ms - cpu_ms_of(c->pid);
 
-        /* Threads use CPU time faster than the clock goes. */
+        /* With several threads, CPU time advances faster than the clock. */
         if (cpu < left)
             left = cpu <= 0 ? 0 : cpu < 40 ? 10 : cpu / 4;
     }
@@ -451,7 +452,7 @@ void child_end(struct child *c)
     close_fd(&c->life); /* the supervisor ends everything now */
     close_fd(&c->out);
     close_fd(&c->err);
-    close_fd(&c->lease); /* without a word: the lender ends everything */
+    close_fd(&c->lease); /* without CHILD_RETURNED: the lender ends everything */
 }
 
 static void child_free(struct child *c)
@@ -576,7 +577,7 @@ static void sink_err(void *self, const char *data, size_t len)
     buf_add(&((struct run_sink *)self)->err, data, len);
 }
 
-/* Hands on the lines that came since `told`; the last one may not be whole yet. */
+/* Passes on the lines that arrived since `told`; the last one may be incomplete. */
 static void tell_lines(const struct proc_spec *spec, const struct buf *out, size_t *told)
 {
     const char *end;
@@ -621,7 +622,7 @@ bool proc_run(const struct proc_spec *spec, struct arena *a, struct proc_result 
         close_fd(&c->life); /* the supervisor ends everything now */
         report.end = PROC_STOPPED;
     }
-    /* Both streams ended; the program itself may run on without them. */
+    /* Both streams ended; the program itself may still be running. */
     ok = stopped || read_report(c->report, &report);
     if (!ok)
         error_set(err, ERROR_MACHINE, "the supervisor of %s was killed", spec->argv[0]);
@@ -648,7 +649,7 @@ bool proc_run(const struct proc_spec *spec, struct arena *a, struct proc_result 
 
 bool proc_out_of_cpu(const struct proc_result *r)
 {
-    /* How a compiler's driver tells that the compiler itself was stopped. */
+    /* What a compiler driver prints when the compiler itself was killed. */
     static const char *const words[] = {"CPU time limit exceeded", "Killed signal terminated"};
 
     if (r->end == PROC_SIGNALED)

@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proc.h - run other programs and lose none of them.
+ * proc.h - run other programs and leave none of them behind.
  *
  * proc_run() runs a program to its end: bounded time, memory and output.
  * child_start() keeps one running and talks to it in lines (the oracle, the
- * builders). In both, a small supervisor process stands between: it is the
- * reaper of everything the program starts, so that when the program ends, or
- * its time is up, or we die, all of it is killed, also what called setsid or
- * was forked twice.
+ * builders). In both, a small supervisor process stands between: it reaps everything the program
+ * starts, so that when the program ends, its time is up or we die, all of it is killed, including
+ * what called setsid() or was forked twice.
  *
  * Invariants
  * 1. When proc_run() or child_stop() returns, no process of that program runs.
  * 2. If cutegen dies, even by SIGKILL, the supervisor kills the program.
- * 3. Output beyond the limit is read and dropped; the program does not block
- *    on it and we do not grow.
- * 4. "Could not be started" (struct error) is told apart from "ran and failed"
+ * 3. Output beyond the limit is read and dropped: the program does not block and our memory does
+ *    not grow.
+ * 4. "Could not be started" (struct error) is distinguished from "ran and failed"
  *    (struct proc_result): exec failure comes back over a close-on-exec pipe.
  * 5. The child's environment is what the spec says: only `env` when
  *    clean_env, else ours without anything that looks like a key (NAME ends
  *    in _API_KEY, _TOKEN, _SECRET, _PASSWORD or _ACCESS_KEY: base/vault.h).
- * 6. Whatever a program says is scrubbed of the secrets we know before anyone
- *    here reads it.
+ * 6. Everything a program prints is scrubbed of known secrets before it is read here.
  */
 #ifndef BASE_PROC_H
 #define BASE_PROC_H
@@ -34,7 +32,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* RLIMIT_AS for a program of ours; a sanitizer's shadow alone needs more than any such limit. */
+/* RLIMIT_AS for one of our programs; a sanitizer's shadow alone is larger than any such limit. */
 #if defined(SANITIZED)
 #define PROC_OWN_ADDRESS_LIMIT(bytes) ((uint64_t)0 * (bytes))
 #else
@@ -42,7 +40,7 @@
 #endif
 
 /*
- * How a program is shut in: src/confine makes one. `fork` runs in the supervisor (with `plain`
+ * How a program is confined; made by src/confine. `fork` runs in the supervisor (with `plain`
  * without namespaces), `enter` in the new process before exec; `tmp` is its private folder or NULL,
  * `keep` the descriptors that stay open, ended by -1.
  */
@@ -52,11 +50,11 @@ struct proc_birth {
 };
 struct proc_cage {
     const void *policy;
-    bool alone; /* it cannot make processes: its own memory is all there is to watch */
+    bool alone; /* it cannot start processes: watching its own memory is enough */
     pid_t (*fork)(const void *policy, bool plain, struct proc_birth *birth);
     bool (*enter)(const void *policy, const struct proc_birth *birth, const char *tmp,
                   const int *keep, struct error *err);
-    json_t *(*json)(const void *policy); /* for whoever starts it elsewhere */
+    json_t *(*json)(const void *policy); /* for a process that starts it elsewhere */
 };
 
 struct proc_spec {
@@ -67,12 +65,14 @@ struct proc_spec {
     const int *keep_fds;     /* descriptors the program inherits at the same number */
     size_t keep_fd_count;
     bool clean_env;
-    bool no_network;     /* own network namespace where allowed, else seccomp on socket() */
-    bool private_tmp;    /* TMPDIR is a folder of its own, removed when all of it has ended */
-    bool tmp_in_memory;  /* that folder is on tmpfs where there is one */
-    bool merge_stderr;   /* stderr goes where stdout goes */
-    int deadline_ms;     /* 0: none */
-    size_t output_limit; /* per stream; 0: 1 MiB */
+    /* a network namespace of its own where allowed, else seccomp on socket() */
+    bool no_network;
+    /* TMPDIR is a folder of its own, removed when all its processes have ended */
+    bool private_tmp;
+    bool tmp_in_memory;            /* that folder is on tmpfs where there is one */
+    bool merge_stderr;             /* stderr goes where stdout goes */
+    int deadline_ms;               /* 0: none */
+    size_t output_limit;           /* per stream; 0: 1 MiB */
     uint64_t address_limit_bytes;  /* RLIMIT_AS; 0: none */
     uint64_t resident_limit_bytes; /* sum over all its processes, sampled; 0: none */
     uint64_t file_limit_bytes;     /* RLIMIT_FSIZE; 0: none */
@@ -80,15 +80,15 @@ struct proc_spec {
     const char *watch_dir;         /* may be NULL */
     const struct proc_cage *cage;  /* NULL: not confined */
     int cpu_limit_s;               /* RLIMIT_CPU; 0: none */
-    int ending_ms; /* how long none of its processes may die when all are killed; 0: 30 s */
+    int ending_ms; /* after the kill: give up when no process has died for this long; 0: 30 s */
     /* proc_run() asks a few times a second; true kills the program. May be NULL. */
     bool (*stop)(void *ctx);
-    /* Once it says so, the program gets SIGTERM: it may end by itself until stop() ends it. NULL:
-     * it is never asked. */
+    /* Once it returns true, the program gets SIGTERM and may end by itself until stop() ends it.
+     * NULL: no SIGTERM. */
     bool (*ask)(void *ctx);
     void *stop_ctx; /* of both */
-    /* proc_run(): each whole line of stdout as soon as it is there, scrubbed; it is in the result
-     * too. May be NULL. */
+    /* proc_run(): called with each complete line of stdout as it arrives, scrubbed; the result has
+     * it too. May be NULL. */
     void (*line)(void *ctx, struct text line);
     void *line_ctx;
 };
@@ -100,7 +100,7 @@ enum proc_end {
     PROC_MEMORY,   /* killed: over resident_limit_bytes */
     PROC_DISK,     /* killed: over disk_limit_bytes */
     PROC_CROWD,    /* killed: more processes than any compiler needs; where memory is watched */
-    PROC_STOPPED,  /* killed: stop() said so */
+    PROC_STOPPED,  /* killed: stop() returned true */
 };
 
 struct proc_result {
@@ -114,14 +114,14 @@ struct proc_result {
 
 bool proc_run(const struct proc_spec *spec, struct arena *a, struct proc_result *out,
               struct error *err);
-/* It, or a compiler that it started, met cpu_limit_s. */
+/* The program, or a compiler that it started, reached cpu_limit_s. */
 bool proc_out_of_cpu(const struct proc_result *r);
 /* "exit status 3", "killed by SIGSEGV", "no answer within 2000 ms", ... */
 const char *proc_end_text(const struct proc_result *r, struct arena *a);
 
 /*
- * A program kept running. One request line out, one answer line back.
- * stderr is kept: its last output_limit bytes, for messages.
+ * A program that keeps running: one request line out, one answer line back. The last output_limit
+ * bytes of its stderr are kept for messages.
  */
 struct child;
 enum child_answer { CHILD_LINE, CHILD_ENDED, CHILD_LATE };
@@ -131,8 +131,8 @@ bool child_start(const struct proc_spec *spec, struct child **out, struct error 
  * CHILD_LATE are answers, not errors: the caller decides what they mean. */
 bool child_ask(struct child *c, struct text line, int deadline_ms, size_t answer_limit,
                struct arena *a, enum child_answer *how, struct text *answer, struct error *err);
-/* The same with a limit on CPU time beside the one on wall time: a program that waits for its turn
- * on a busy machine is not late. */
+/* The same with a limit on CPU time besides the one on wall time, so that a program that waits for
+ * a core on a busy machine is not late. */
 struct child_limits {
     int cpu_ms, wall_ms; /* 0: none */
 };
@@ -145,28 +145,30 @@ const char *child_tmp(const struct child *c); /* its private folder; NULL: none 
 void child_stop(struct child *c);             /* NULL is fine; also after errors */
 
 /*
- * Lending. Whoever started a program may let another process talk to it: its
- * three streams go over, the supervisor stays. The borrower's `lease` is a
- * socket to the lender; when it closes without the word CHILD_RETURNED, the
- * program is in an unknown state and the lender ends it.
+ * Lending. A process that started a program may let another process talk to it: the three streams
+ * are passed on, the supervisor stays. The borrower's `lease` is a socket to the lender; when it
+ * closes without the word CHILD_RETURNED, the program is in an unknown state and the lender ends
+ * it.
  */
 #define CHILD_RETURNED "returned"
 
 /* The borrower's handle; takes the descriptors. `tmp` may be NULL. */
 struct child *child_adopt(const int fds[3], int lease, int pid, const char *tmp);
-/* A lent program goes back, fit for the next; one of our own is stopped. NULL is fine. */
+/* Returns a lent program, ready for the next borrower; stops one of our own. NULL is fine. */
 void child_return(struct child *c);
 bool child_is_lent(const struct child *c);
-bool child_lost(const struct child *c);                /* it was lent, and the lender is gone */
+bool child_lost(const struct child *c);                /* it was lent and the lender has died */
 void child_streams(const struct child *c, int fds[3]); /* the lender's, borrowed */
-/* For a lender between two borrowers: false when it ended or says something unasked. */
+/* For a lender between two borrowers: false when the program ended or wrote something unasked. */
 bool child_quiet(struct child *c);
-/* child_stop() in two steps, for those who cannot wait: child_gone() frees it once it is true. */
+/* child_stop() in two steps, for callers that cannot wait: child_gone() frees it when it returns
+ * true. */
 void child_end(struct child *c);
 bool child_gone(struct child *c);
 
-/* Where a program that is kept running comes from. NULL as the source: child_start(). `kind` and
- * `tag` say what it is and what it already knows, so that a lender can choose among several. */
+/* Where a program that keeps running comes from. NULL as the source: child_start(). `kind` and
+ * `tag` say what it is and what it has already loaded, so that a lender can choose among several.
+ */
 struct child_source {
     bool (*start)(void *self, const char *kind, const char *tag, const struct proc_spec *spec,
                   struct child **out, struct error *err);

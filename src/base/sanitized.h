@@ -3,7 +3,7 @@
  * sanitized.h - is this a build with AddressSanitizer or ThreadSanitizer?
  *
  * Their shadow memory is larger than any limit on an address space, and they start threads and
- * map memory of their own: limits and filters that would stop that are left out.
+ * map memory of their own: limits and filters that would prevent this are not applied.
  */
 #ifndef BASE_SANITIZED_H
 #define BASE_SANITIZED_H

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * seal.c - files that are believed only if we wrote them; see seal.h.
+ * seal.c - files that are trusted only if we wrote them; see seal.h.
  *
- * Hides the key and where the digest stands: behind the data, so that one
- * rename brings both.
+ * Hides the key and where the digest is: after the data, so that one rename writes both.
  */
 #include "base/seal.h"
 
@@ -43,7 +42,7 @@ static bool key_read(const char *path, unsigned char key[KEY_BYTES])
     return ok;
 }
 
-/* Whole or not at all, and the first of several wins: a link does not replace. */
+/* Atomic, and the first of several writers wins: link() does not replace a file. */
 static void key_make(const char *path, struct arena *a)
 {
     char *temp = arena_printf(a, "%s.XXXXXX", path);
@@ -69,7 +68,7 @@ static bool key_get(struct arena *a, unsigned char key[KEY_BYTES], struct error 
     if (key_read(path, key))
         return true;
     if (file_exists(path)) {
-        log_warn("%s is not a private file of this user: what is cached is made again", path);
+        log_warn("%s is not a private file of this user: cached results are made again", path);
         unlink(path);
     }
     key_make(path, a);

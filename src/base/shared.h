@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shared.h - a text that processes on many machines change in turns.
+ * shared.h - a text that processes on many machines take turns changing.
  *
  *     if (!t->begin(t->ctx, a, &text, err)) ...      exclusive from here to end()
- *     t->end(t->ctx, changed, err)                   NULL: it stays as it was
+ *     t->end(t->ctx, changed, err) NULL: it is unchanged
  *
- * Whoever keeps texts (the store) gives one to whoever needs it, so that neither knows the other.
- * shared_files is the same for what is written once under a key and never changed.
+ * The store provides one to its users, so that neither depends on the other. shared_files is the
+ * same for files that are written once under a key and never changed.
  */
 #ifndef BASE_SHARED_H
 #define BASE_SHARED_H
@@ -16,21 +16,22 @@
 #include "base/text.h"
 
 struct shared_text {
-    /* `text` lives in the arena; empty: it was never written. */
+    /* `text` is in the arena; empty: it was never written. */
     bool (*begin)(void *ctx, struct arena *a, struct text *text, struct error *err);
     bool (*end)(void *ctx, const char *changed, struct error *err);
     void *ctx;
-    const char *owner; /* who holds what is held in it: one at a time has that name */
+    /* the holder's name, unique at any time, for what the text records as held */
+    const char *owner;
 };
 
 struct shared_files {
-    /* Exactly what was put under that key; false: there is nothing, or it cannot be had now. */
+    /* Exactly what was put under that key; false: nothing was, or it cannot be fetched now. */
     bool (*get)(void *ctx, const char *key, struct arena *a, struct text *data);
     void (*put)(void *ctx, const char *key, struct text data); /* failure is not an error */
-    /* Has it made by others from a source and a request (JSON); true once they say that it is
-     * there, false: none does. NULL: there are no others to ask. From any thread. */
+    /* Lets others make it from a source and a request (JSON). True once it is available; false:
+     * nobody makes it. NULL: there are no others to ask. May be called from any thread. */
     bool (*make)(void *ctx, const char *key, struct text source, const char *request);
-    bool offer; /* also what was here before is put there */
+    bool offer; /* also put what was cached here earlier */
     void *ctx;
 };
 

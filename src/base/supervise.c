@@ -3,13 +3,12 @@
  * supervise.c - start a program, reap all it starts, leave nothing running.
  *
  * The supervisor is a child subreaper: whatever the program forks, however
- * often and with whatever session, has the supervisor as an ancestor. To end
- * it, stop every descendant (so that none can fork on), kill them all, reap,
- * and look again until there is none.
+ * often and with whatever session, has the supervisor as an ancestor. To end it, stop every
+ * descendant (so that none can fork again), kill them all, reap, and repeat until none is left.
  *
  * Invariants
- * 1. No descriptor of cutegen stays open here but those of the plan: a life
- *    pipe's other end held by a sibling would hide cutegen's death from it.
+ * 1. No descriptor of cutegen stays open here except those of the plan: a sibling that held the
+ *    other end of a life pipe would hide cutegen's death.
  * 2. The program dies with the supervisor (PR_SET_PDEATHSIG), the supervisor
  *    with cutegen (life pipe).
  */
@@ -39,12 +38,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Looking at the program alone is cheap; finding all it has started reads all of /proc. */
+/* Checking the program alone is cheap; finding everything it has started reads all of /proc. */
 enum { MAX_PROCESSES = 65536, SAMPLE_MS = 25, LONG_SAMPLE_MS = 200, SCAN_EVERY = 20 };
 enum { MOST_FDS = 65536, MOST_KEPT = 64 };
-/* A compiler on each core takes a few processes. One that forks without end has to be met while it
- * can still be stopped: the number of all processes of the machine is cheap to ask for, and when it
- * has grown by so many, ours are counted. An ordinary user's tree has a hard limit besides. */
+/* A compiler on each core takes a few processes. A fork bomb has to be caught while it can still be
+ * stopped: the number of processes on the machine is cheap to read, and when it has grown by GROWN,
+ * ours are counted. For users other than root there is a hard limit as well. */
 enum { SOME_PROCESSES = 256, PROCESSES_PER_CORE = 8, GROWN = 64, FORKING_MS = 50 };
 enum { SPARE_PROCESSES = 4096 };
 enum { ENDING_MS = 30000, DISK_EVERY = 4, MAX_DEPTH = 64, ENTRY_BYTES = 256 };
@@ -73,13 +72,13 @@ static int by_pid(const void *a, const void *b)
     return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-/* Follows parents up to us, or out of the list; what is found out is kept for the next. */
+/* Follows parents up to us or out of the list; the result is kept for the next query. */
 static bool is_ours(struct member *all, size_t count, struct member *m, pid_t root)
 {
     struct member *up;
 
     if (m->side == UNKNOWN) {
-        m->side = FOREIGN; /* also ends a circle, which a list read while it changes may hold */
+        m->side = FOREIGN; /* also ends a cycle, which a list read while it changes may contain */
         if (m->parent == root) {
             m->side = OURS;
         } else {
@@ -153,7 +152,7 @@ static uint64_t resident_bytes(pid_t pid)
     return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* What the program and all it started hold; *count: how many processes that is. */
+/* Resident memory of the program and all it started; *count: how many processes that is. */
 static uint64_t resident_sum(struct member *all, size_t *count)
 {
     uint64_t sum = 0;
@@ -164,7 +163,7 @@ static uint64_t resident_sum(struct member *all, size_t *count)
     return sum;
 }
 
-/* Of the machine, threads too; modulo 65536, which a difference does not mind. */
+/* All processes of the machine, with threads; modulo 65536, which is enough for a difference. */
 static uint16_t all_processes(void)
 {
     struct sysinfo now;
@@ -179,7 +178,8 @@ static size_t most_processes(void)
     return SOME_PROCESSES + PROCESSES_PER_CORE * (size_t)(cores > 1 ? cores : 1);
 }
 
-/* Threads count, and all of the user's: so many more than the machine has now. Root is exempt. */
+/* RLIMIT_NPROC counts all of a user's processes and threads, so the limit is the machine's present
+ * number plus an allowance. Root is exempt. */
 static void limit_processes(void)
 {
     struct sysinfo now;
@@ -189,16 +189,15 @@ static void limit_processes(void)
 }
 
 /*
- * Ends every descendant and reaps it. What is killed forks no more; a child
- * born between two looks is met by the next one, for which we go before those
- * that fork, where we may. One in uninterruptible
- * sleep (a dead disk, a driver) does not die when killed: when none has for
+ * Ends every descendant and reaps it. What is killed forks no more; a child born between two scans
+ * is found by the next one; to win that race we raise our own priority where allowed. One in
+ * uninterruptible sleep (a dead disk, a driver) does not die when killed: when none has died for
  * `ending_ms`, gives up and returns one that is left; it dies when it wakes.
  */
 static pid_t end_all(struct member *all, pid_t program, int ending_ms, int *program_status)
 {
     if (waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD)
-        return 0; /* orphans come to us: without a child there is no descendant */
+        return 0; /* we inherit orphans, so without a child there is no descendant */
     (void)!setpriority(PRIO_PROCESS, 0, -20);
     for (int64_t progress = clock_ms();;) {
         size_t n = list_descendants(all, getpid());
@@ -329,7 +328,7 @@ static int by_number(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* Without /proc, which a confined program that starts others does not have. */
+/* Works without /proc, which a confined program that starts others does not have. */
 static void close_others(const struct supervise_plan *plan)
 {
     const struct proc_spec *spec = plan->spec;
@@ -351,7 +350,7 @@ static void close_others(const struct supervise_plan *plan)
     close_between(next, ~0U);
 }
 
-/* One try; 0: `failure` says why it is not running. */
+/* One attempt; 0: `failure` says why it is not running. */
 static pid_t try_program(const struct supervise_plan *plan, bool plain, struct proc_birth *birth,
                          struct failure *failure)
 {
@@ -377,8 +376,8 @@ static pid_t try_program(const struct supervise_plan *plan, bool plain, struct p
     return pid;
 }
 
-/* Starts the program; reports its pid, or why it could not be started. Namespaces that can be made
- * but not furnished are done without. */
+/* Starts the program; reports its pid, or why it could not be started. Namespaces that can be
+ * created but not set up are left out. */
 static pid_t start_program(const struct supervise_plan *plan)
 {
     struct supervise_report report = {0};
@@ -394,7 +393,8 @@ static pid_t start_program(const struct supervise_plan *plan)
         memcpy(report.why, failure.why, sizeof(report.why));
     }
     report.started = pid;
-    /* Whom we report to may be dead already: then the life pipe says so, and all of it is ended. */
+    /* The reader of our report may be dead already: then the life pipe says so and everything is
+     * ended. */
     (void)!write(plan->report, &report, sizeof(report));
     if (!report.started)
         _exit(1);
@@ -409,7 +409,7 @@ struct watch {
     unsigned sample;
     int interval_ms; /* of the next sample: longer while nothing moves */
     uint64_t last;
-    uint16_t processes; /* of the machine, when ours were counted */
+    uint16_t processes; /* on the machine, when ours were last counted */
 };
 
 static bool is_watched(const struct proc_spec *spec)
@@ -417,7 +417,7 @@ static bool is_watched(const struct proc_spec *spec)
     return spec->resident_limit_bytes || spec->disk_limit_bytes;
 }
 
-/* What to wait for next: the deadline, the next sample, or for ever. */
+/* Time until the next event: the deadline, the next sample, or never. */
 static int next_wait_ms(const struct proc_spec *spec, int64_t start, const struct watch *w)
 {
     int64_t left = -1;
@@ -432,7 +432,7 @@ static int next_wait_ms(const struct proc_spec *spec, int64_t start, const struc
     return (int)left;
 }
 
-/* What is stored beneath an open folder, which it closes; not through links. */
+/* Bytes stored below an open folder, without following links; closes it. */
 static uint64_t stored_bytes(int dir, int depth)
 {
     DIR *d = dir >= 0 && depth < MAX_DEPTH ? fdopendir(dir) : NULL;
@@ -464,7 +464,7 @@ static uint64_t stored_in(const char *path)
     return path ? stored_bytes(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0) : 0;
 }
 
-/* The last words of a program that cannot say any itself. */
+/* Writes the last message of a program that is killed and cannot write it itself. */
 static void say_limit(const struct supervise_plan *plan, const char *what, uint64_t limit)
 {
     int fd = plan->spec->merge_stderr ? plan->out : plan->err;
@@ -516,7 +516,7 @@ static bool over_limit(const struct supervise_plan *plan, struct watch *w,
     return report->end != PROC_EXITED;
 }
 
-/* How the program ended, and what it and its children used. */
+/* Fills in how the program ended and what it and its children used. */
 static void report_usage(struct supervise_report *report, int status, int64_t start)
 {
     struct rusage usage;
@@ -546,7 +546,8 @@ _Noreturn void supervise(const struct supervise_plan *plan)
 
     setsid();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    signal(SIGPIPE, SIG_IGN); /* a report without a reader must not end us before the program */
+    /* writing a report that nobody reads must not kill us before the program */
+    signal(SIGPIPE, SIG_IGN);
     close_others(plan);
     sigemptyset(&mask);
     sigaddset(&mask, SIGCHLD);
@@ -573,7 +574,7 @@ _Noreturn void supervise(const struct supervise_plan *plan)
             }
         if (!running)
             break;
-        if (wait[0].revents) { /* the process to report to is gone, or we are told to stop */
+        if (wait[0].revents) { /* cutegen died or wants the program stopped */
             told_to_stop = true;
             running = false;
         } else if (spec->deadline_ms && clock_ms() - start >= spec->deadline_ms) {

@@ -17,7 +17,7 @@ struct supervise_plan {
     char **environment;
     const char *tmp;  /* its own folder, removed at the end; NULL: none */
     int in, out, err; /* become 0, 1, 2 of the program */
-    int life;         /* read end; EOF means that our user died */
+    int life;         /* read end; EOF means that cutegen died */
     int report;       /* write end: one struct supervise_report */
 };
 
@@ -25,10 +25,10 @@ struct supervise_report {
     int started; /* pid, or 0: exec failed, `code` is errno, `step` says where */
     enum proc_end end;
     int code, step;
-    char why[160]; /* of a step that has more to say than errno */
+    char why[160]; /* from a step that can say more than errno */
     int wall_ms, cpu_ms;
     uint64_t peak_resident_bytes;
-    int left; /* pid of one that did not die; 0: all did */
+    int left; /* pid of a process that did not die; 0: all did */
 };
 
 /* Two reports are written: one when the program started (or could not be), one at the end. */

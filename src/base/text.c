@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.c - lines, white space and UTF-8 in runs of bytes. */
+/* text.c - lines, white space and UTF-8 in byte strings. */
 #include "base/text.h"
 
 #include "base/buf.h"
@@ -88,7 +88,7 @@ struct text text_trim(struct text t)
 
 /* ---- UTF-8 ------------------------------------------------------------------ */
 
-/* Bytes of a character that begins with this one; 0: none does. */
+/* Length of a character whose first byte this is; 0: no character begins so. */
 static size_t character_bytes(unsigned char first)
 {
     return first < 0x80   ? 1
@@ -120,7 +120,7 @@ size_t text_first_character(struct text t, uint32_t *code)
     return n;
 }
 
-/* Bytes from p on that are ASCII without NUL, in steps of eight. */
+/* Number of ASCII bytes without NUL from p on, in multiples of eight. */
 static size_t ascii_run(const char *p, size_t left)
 {
     size_t n = 0;
@@ -133,7 +133,7 @@ static size_t ascii_run(const char *p, size_t left)
     return n;
 }
 
-/* Length of the first character that may stay; C strings end at NUL, so it may not. */
+/* Length of the character at `at` if it may stay; NUL may not, because it ends C strings. */
 static size_t good_character(struct text t, size_t at)
 {
     uint32_t code = 0;

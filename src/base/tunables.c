@@ -18,10 +18,10 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* The end of a comment, string or directive that begins here; `p` where none does. */
+/* The end of the comment, string or directive that begins at p; p itself if none does. */
 static const char *skip_text(const char *p, const char *end, const char *begin)
 {
-    if (*p == '#' && (p == begin || p[-1] == '\n')) { /* the macro's own definition, say */
+    if (*p == '#' && (p == begin || p[-1] == '\n')) { /* for example the macro's own definition */
         while (p < end && *p != '\n')
             p += *p == '\\' && p + 1 < end ? 2 : 1;
         return p;
@@ -44,7 +44,7 @@ static const char *skip_text(const char *p, const char *end, const char *begin)
     return p;
 }
 
-/* After `word` and its "(", where the source has that here; else NULL. */
+/* The place after `word` and its "(" if the source has them at p; else NULL. */
 static const char *call_of(const char *p, const char *end, const char *begin, const char *word)
 {
     size_t len = strlen(word);
@@ -73,7 +73,7 @@ static bool bad(struct error *err, const char *text, size_t len)
 {
     error_set(err, ERROR_USE, "CUTEGEN_TUNE(%.*s) cannot be read", (int)(len < 80 ? len : 80),
               text);
-    return error_hint(err, "a name and 1 to %d different whole numbers: CUTEGEN_TUNE(BM, 64, 128)",
+    return error_hint(err, "a name and 1 to %d different integers: CUTEGEN_TUNE(BM, 64, 128)",
                       TUNABLE_VALUES_MAX);
 }
 
@@ -168,7 +168,7 @@ struct reading {
     const char *p;
     const struct tunables *t;
     const int *at;
-    const char *why; /* it cannot be read; NULL: it can */
+    const char *why; /* why it cannot be read; NULL: it can */
     bool undefined;  /* a division by zero, an overflow */
     int depth;
 };
@@ -210,7 +210,7 @@ static int64_t read_atom(struct reading *r)
     char *after;
 
     if (++r->depth > MAX_DEPTH) {
-        r->why = "it is too deep";
+        r->why = "it is nested too deeply";
     } else if (take(r, "!")) {
         v = !read_atom(r);
     } else if (take(r, "-")) {
@@ -245,7 +245,7 @@ static int64_t read_product(struct reading *r)
         w = read_atom(r);
         if (op == '*')
             r->undefined |= __builtin_mul_overflow(v, w, &v);
-        else if (w == 0 || w == -1) /* -1: INT64_MIN has no negative */
+        else if (w == 0 || w == -1) /* -1: INT64_MIN cannot be negated */
             r->undefined = true;
         else
             v = op == '/' ? v / w : v % w;

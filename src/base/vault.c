@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vault.c - the secrets this process knows; see vault.h.
+ * vault.c - the secrets of this process; see vault.h.
  *
- * Hides where they lie and which spellings of them are looked for.
+ * Hides where they are kept and which spellings of them are searched for.
  *
  * Invariants
- * 1. Everything that could tell a secret lies in one mapping that fork() does not copy.
+ * 1. Everything that could reveal a secret is in one mapping that fork() does not copy.
  * 2. A replacement is never longer than what it replaces.
- * 3. A variable whose value could be a word of ordinary text is taken but not looked for; a key
- *    that is used (vault_keep) always is.
+ * 3. A variable whose value could be an ordinary word is taken but not searched for; a key that is
+ *    used (vault_keep) always is.
  */
 #include "base/vault.h"
 
@@ -31,10 +31,10 @@ enum {
     MAX_SECRETS = 64,
     MAX_SPELLINGS = 768,
     MAX_VALUE = 8192,
-    SHORT = 6,        /* shorter spellings are not looked for; longer than the mark */
+    SHORT = 6,        /* shorter spellings are not searched for; longer than "[key]" */
     NO_WORD = 8,      /* with letters and digits */
-    LONG = 16,        /* no word of ordinary text, whatever it is made of */
-    LEAST_OF_CUT = 8, /* of a spelling that the end of a text cuts */
+    LONG = 16,        /* longer than any ordinary word, whatever its characters */
+    LEAST_OF_CUT = 8, /* characters of a spelling that the end of a text truncates */
 };
 
 static const char mark[] = "[key]";
@@ -88,7 +88,7 @@ static bool vault_map(void)
     return true;
 }
 
-/* Room for len bytes; NULL when the vault is full. */
+/* Space for len bytes; NULL when the vault is full. */
 static char *vault_room(size_t len)
 {
     char *at = vault->bytes + vault->used;
@@ -129,12 +129,12 @@ static void add_hex(const char *value, size_t len, const char *digits)
     explicit_bzero(out, sizeof(out));
 }
 
-/* The characters that are the same whatever stands around the value, for one of the three places
- * in a group at which it can begin. */
+/* The base64 characters that do not depend on what surrounds the value, for one of the three
+ * offsets in a group at which it can begin. */
 static void add_base64(const char *value, size_t len, size_t skip, const char *last_two)
 {
     char out[BASE64_ROOM(MAX_VALUE)];
-    size_t whole = len > skip ? (len - skip) / 3 * 3 : 0; /* of groups all of which is known */
+    size_t whole = len > skip ? (len - skip) / 3 * 3 : 0; /* only whole groups are fully known */
 
     add_spelling(out, base64_encode(value + skip, whole, last_two, out));
     explicit_bzero(out, sizeof(out));
@@ -190,7 +190,7 @@ static void add_spellings(const char *value, size_t len)
     add_json(value, len);
 }
 
-/* A word of ordinary text must not vanish from every kernel because a variable has it. */
+/* An ordinary word must not vanish from every kernel because it is a variable's value. */
 static bool worth_looking_for(const char *value, size_t len)
 {
     bool digit = false, letter = false;
@@ -235,7 +235,7 @@ const char *vault_keep(const char *name, const char *value, size_t len)
     return kept;
 }
 
-/* Out of the list and out of the block: what /proc shows is the bytes, not the list. */
+/* Removes it from the list and wipes its bytes: /proc shows the bytes, not the list. */
 static void take_entry(char *entry)
 {
     size_t name = strcspn(entry, "=");
@@ -254,7 +254,7 @@ void vault_open(void)
 
     vault_private();
     if (!vault_map())
-        return; /* no memory at all: the environment stays as it is, and so do the layers above */
+        return; /* out of memory: the environment stays, and the other layers still protect it */
     for (size_t i = 0; environ && environ[i]; i++) {
         if (vault_is_secret_name(environ[i]))
             take_entry(environ[i]);
@@ -267,7 +267,7 @@ void vault_open(void)
 
 void vault_private(void)
 {
-#ifndef SANITIZED /* the leak check of a sanitizer traces its own process */
+#ifndef SANITIZED /* a sanitizer's leak check traces its own process */
     prctl(PR_SET_DUMPABLE, 0);
 #endif
 }
@@ -346,7 +346,7 @@ static size_t scrub_one(char *s, size_t len, const struct spelling *p)
 
 size_t vault_scrub_in_place(char *s, size_t len)
 {
-    /* Longest first would not matter: a spelling is never a part of another one's replacement. */
+    /* The order does not matter: no spelling is part of another one's replacement. */
     for (size_t i = 0; vault && i < vault->spellings && len >= LEAST_OF_CUT; i++)
         len = scrub_one(s, len, &vault->spelling[i]);
     return len;

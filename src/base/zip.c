@@ -30,7 +30,7 @@ static void put(struct buf *b, int bytes, uint64_t value)
         buf_putc(b, (char)(value >> 8 * i & 0xff));
 }
 
-/* What the header before a file and its entry in the directory have in common. */
+/* Fields that a file's local header and its directory entry share. */
 static void put_facts(struct buf *b, struct text data, size_t name_len)
 {
     put(b, 2, VERSION);

@@ -2,17 +2,17 @@
 /*
  * caller_main.c - cutegen-caller: makes one request to a model, and loses no reply.
  *
- * Started by a run for each request that may cost something. Its stdin and stdout are a
- * socket to that run (stage/carry.c), its descriptor 3 holds the lock that says it lives. The run
- * may end at any moment, however it ends: the request goes on, and the reply is put into the store,
- * where whoever takes up the run finds it.
+ * Started by a run for each request that may cost something. Its stdin and stdout are a socket to
+ * that run (stage/carry.c); descriptor 3 holds the lock that shows it is alive. The run may end at
+ * any moment and in any way: the request continues, and the reply is put into the store, where the
+ * process that resumes the run finds it.
  *
  * Invariants
- * 1. A whole reply is in RUN/reply-CALL.json before the run hears of it.
- * 2. It ends when the run says that the reply is stored, or when it has stored it itself. Until the
- *    store has it, and for hours if need be, it tries again.
- * 3. It writes its own call and nothing else: it has no right to the run.
- * 4. The key comes over the socket, into the vault, and nowhere else.
+ * 1. A complete reply is in RUN/reply-CALL.json before the run is told.
+ * 2. It ends when the run says that the reply is stored, or when it has stored the reply itself. It
+ *    retries until then, for hours if necessary.
+ * 3. It writes its own call and nothing else: it does not own the run.
+ * 4. The key arrives over the socket and goes only into the vault.
  */
 #include "base/buf.h"
 #include "base/clock.h"
@@ -35,7 +35,7 @@ enum {
     ORDER_BYTES = 256 << 20,
     KEY_BYTES = 8192,
     AGAIN_S = 2,         /* between two attempts to reach the store */
-    TRY_S = 6 * 60 * 60, /* then the reply stays in its file */
+    TRY_S = 6 * 60 * 60, /* after that the reply stays in its file */
 };
 
 struct caller {
@@ -43,16 +43,16 @@ struct caller {
     const char *runs, *url;
     struct call_place at;
     int64_t began_ms;
-    struct buf heard; /* from the run, since its order */
+    struct buf heard; /* received from the run after its order */
     bool alone;       /* the run is gone */
     pthread_mutex_t lock;
     pthread_cond_t answered;
-    bool done; /* guarded by `lock`: no more signs of life */
+    bool done; /* guarded by `lock`: stop the heartbeat */
 };
 
 /* ---- the run ------------------------------------------------------------------ */
 
-/* One line, byte by byte: what follows it is another's. */
+/* Reads one line, byte by byte: what follows belongs to another reader. */
 static bool read_line(struct buf *line, size_t limit)
 {
     char c;
@@ -71,7 +71,7 @@ static bool read_line(struct buf *line, size_t limit)
     return false;
 }
 
-/* Takes what the run says, if anything; within wait_ms (-1: until it does or ends). */
+/* Reads what the run says, if anything, within wait_ms (-1: until it does or ends). */
 static void hear(struct caller *c, int wait_ms)
 {
     struct pollfd p = {STDIN_FILENO, POLLIN, 0};
@@ -92,7 +92,7 @@ static bool told(const struct caller *c, const char *word)
     return c->heard.len && strstr(c->heard.data, word);
 }
 
-/* A run that is gone does not interrupt: it would have said so. */
+/* A run that has died does not interrupt the call: it would have said so. */
 static bool interrupted(void *ctx)
 {
     struct caller *c = ctx;
@@ -113,14 +113,14 @@ static void send_answer(const json_t *answer, struct arena *a)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return; /* gone: the next look tells */
+            return; /* it died: the next hear() notices */
         sent += (size_t)n;
     }
 }
 
 /* ---- the store ------------------------------------------------------------------ */
 
-/* A connection of its own each time: most calls end before they need one. */
+/* Opens a connection each time: most calls end before they need one. */
 static void beat(const struct caller *c)
 {
     struct store *s = NULL;
@@ -166,7 +166,7 @@ static void store_reply(const struct caller *c, const struct reply *reply)
     }
 }
 
-/* ---- the whole ------------------------------------------------------------------- */
+/* ---- from order to end ------------------------------------------------------------------- */
 
 static bool read_order(struct caller *c, json_t **all, struct buf *key)
 {
@@ -178,7 +178,7 @@ static bool read_order(struct caller *c, json_t **all, struct buf *key)
 
     buf_release(&line);
     if (!ok)
-        return false; /* the run was killed before it had said what it wants */
+        return false; /* the run was killed before it sent its order */
     where = json_object_get(*all, "where");
     c->runs = json_string_or(where, "runs", "");
     c->url = json_string_or(where, "store", "");
@@ -243,7 +243,8 @@ int main(void)
     bool ok;
 
     vault_open();
-    /* They are for the run, which then says what it wants; whoever stops a machine kills later. */
+    /* These signals are for the run, which tells us what to do; a machine that shuts down sends
+     * SIGKILL later. */
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
