@@ -18,12 +18,17 @@ const char *const verdict_helps[VERDICT_COUNT] = {
 #undef VERDICT_HELP
 };
 
-const char *const language_names[LANGUAGE_COUNT] = {"cute", "cuda", "triton"};
+const struct language_facts languages[LANGUAGE_COUNT] = {
+    [LANGUAGE_CUTE] = {"cute", "CuTe", "candidate.cu", NULL, false},
+    [LANGUAGE_CUDA] = {"cuda", "plain CUDA", "candidate.cu", NULL, false},
+    [LANGUAGE_TRITON] = {"triton", "Triton", "candidate.py", "docs/triton.md", true},
+    [LANGUAGE_CUTEDSL] = {"cutedsl", "the CuTe DSL", "candidate.py", "docs/cutedsl.md", true},
+};
 
 enum language language_named(const char *name)
 {
     for (int i = 0; i < LANGUAGE_COUNT; i++)
-        if (strcmp(name, language_names[i]) == 0)
+        if (strcmp(name, languages[i].name) == 0)
             return (enum language)i;
     return LANGUAGE_CUTE;
 }

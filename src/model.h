@@ -58,7 +58,19 @@ struct task {
 
 /* ---- language: what a candidate is written in ------------------------------ */
 
-enum language { LANGUAGE_CUTE, LANGUAGE_CUDA, LANGUAGE_TRITON, LANGUAGE_COUNT };
+enum language { LANGUAGE_CUTE, LANGUAGE_CUDA, LANGUAGE_TRITON, LANGUAGE_CUTEDSL, LANGUAGE_COUNT };
+
+/* What differs between them for everyone but their compilers. */
+struct language_facts {
+    const char *name;   /* of --target, in JSON and in the store: "cutedsl" */
+    const char *words;  /* in sentences: "the CuTe DSL" */
+    const char *source; /* how verdicts call the file: "candidate.py" */
+    const char *page;   /* the document on it; NULL: none */
+    bool python;        /* a Python file with plan(p), not CUDA C++ */
+};
+
+extern const struct language_facts languages[LANGUAGE_COUNT]; /* src/model.c */
+enum language language_named(const char *name); /* LANGUAGE_CUTE when the name is unknown */
 
 /* ---- device: what it runs on ------------------------------------------- */
 
@@ -143,7 +155,7 @@ struct candidate {
     const char *change;  /* one line: what was done */
     const char *steps;   /* builtin: names of its recipe steps, "a b c"; NULL: not known */
     const char *foreign; /* absolute path of a ModelNew module; NULL: `source` is a .cu file,
-                            or Python with a plan (LANGUAGE_TRITON) */
+                            or Python with a plan */
 };
 
 struct build_result {
@@ -312,8 +324,6 @@ bool finding_is_told(const struct verdict *v, const struct finding *f);
 extern const char *const verdict_names[VERDICT_COUNT]; /* their printed names: src/model.c */
 extern const char *const verdict_helps[VERDICT_COUNT];
 extern const char *const class_names[CLASS_COUNT];
-extern const char *const language_names[LANGUAGE_COUNT]; /* "cute", "cuda", "triton" */
-enum language language_named(const char *name); /* LANGUAGE_CUTE when the name is unknown */
 extern const char *const stage_names[STAGE_KIND_COUNT];
 
 #endif

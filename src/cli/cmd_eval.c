@@ -72,8 +72,8 @@ static void print_eval(const struct cli *cli, const struct eval_summary *s)
     bool simt = s->device.kind == DEVICE_SIMT;
 
     print_verdict(cli, &s->verdict, false);
-    if (s->language && !strcmp(s->language, "triton"))
-        puts("  language  triton");
+    if (s->language && languages[language_named(s->language)].python)
+        printf("  language  %s\n", s->language);
     print_time(cli, s);
     if (acc->draws > 0)
         print_fit(12,

@@ -62,7 +62,7 @@ const struct config_key config_keys[] = {
     {"advance", GROUP_LOOP, "best|last", "best", "the next step starts from the best kernel, or from the last correct one"},
     {"device", GROUP_DEVICE, "DEVICE", "auto", "auto, simt, cuda:N; for:H200 to build for a GPU that is not here"},
     {"simt-as", GROUP_DEVICE, "GPU", "H200", "GPU whose limits and time simt has: H200, H100, A100, B200, RTX4090, RTX5090"},
-    {"target", GROUP_DEVICE, "cute|cuda|triton", "cute", "what kernels are written in: CuTe, CUDA C++ without it, or Triton"},
+    {"target", GROUP_DEVICE, "cute|cuda|triton|cutedsl", "cute", "what kernels are written in: CuTe, CUDA C++ without it, Triton, or the CuTe DSL"},
     {"simt-arch", GROUP_DEVICE, "80|86|89|90a|100a|120|120a", "80", "what code is built for on simt; with an a: instructions of one GPU alone"},
     {"check", GROUP_DEVICE, "off|memory|full", "full", "what simt checks"},
     {"draws", GROUP_DEVICE, "N", "5", "input draws per test"},

@@ -70,8 +70,7 @@ static bool judge(const struct settings *settings, const struct run_history *h,
     if (!dir_temp("cutegen-again", a, &dir, err))
         return false;
     kernel = path_join(
-        a, dir,
-        arena_printf(a, "%s.%s", h->task.name, own.target == LANGUAGE_TRITON ? "py" : "cu"));
+        a, dir, arena_printf(a, "%s.%s", h->task.name, languages[own.target].python ? "py" : "cu"));
     ok = file_write(kernel, best->source, err) && task_file(h, dir, a, &task, err) &&
          loop_eval(&own, task, kernel, progress, a, out, err);
     dir_remove(dir, &ignored);

@@ -122,14 +122,18 @@ static bool stored_code(struct store *store, const char *id, const char *hash, s
 static bool find_best(const char *id, const struct run_history *h,
                       const struct attempt_record **best, struct error *err)
 {
+    enum language target;
+
     if (h->info.best_attempt == 0) {
         error_set(err, ERROR_JUDGED, "run %s has no correct kernel to export", id);
         return error_hint(err, "see why: cutegen show %s", id);
     }
-    if (!strcmp(json_string_or(h->options, "target", ""), language_names[LANGUAGE_TRITON])) {
-        error_set(err, ERROR_USE, "run %s judged a kernel in Triton, which is not exported yet",
-                  id);
-        return error_hint(err, "the judged file runs as it is wherever Triton does");
+    target = language_named(json_string_or(h->options, "target", ""));
+    if (languages[target].python) {
+        error_set(err, ERROR_USE, "run %s judged a kernel in %s, which is not exported yet", id,
+                  languages[target].words);
+        return error_hint(err, "the judged file runs as it is wherever %s does",
+                          languages[target].words);
     }
     *best = &h->attempts[h->info.best_attempt - 1];
     return (*best)->outcome.build ||

@@ -190,7 +190,7 @@ struct eval_summary {
     struct test_result test;
     struct measurement measurement;
     struct verdict verdict;            /* the one that counts: first that is not pass */
-    const char *language;              /* "cute" "cuda" "triton"; NULL: a ModelNew */
+    const char *language;              /* of languages[]; NULL: a ModelNew */
     const char *run_id;                /* where `cutegen show` finds the details */
     const struct shape_result *shapes; /* each of many; verdicts and times */
     int shape_count;

@@ -105,7 +105,7 @@ static json_t *eval_options(const struct settings *s)
         json_array_append_new(set, json_from_string(s->set[i]));
     json_object_set_new(options, "set", set);
     json_object_set_new(options, "baseline", json_string(s->baseline ? s->baseline : "defaults"));
-    json_object_set_new(options, "target", json_string(language_names[s->target]));
+    json_object_set_new(options, "target", json_string(languages[s->target].name));
     return options;
 }
 
@@ -250,9 +250,10 @@ static bool choose_door(const char *path, struct arena *a, struct settings *s,
     bool foreign = false;
 
     if (len < 4 || strcmp(path + len - 3, ".py") != 0) {
-        if (s->target != LANGUAGE_TRITON)
+        if (!languages[s->target].python)
             return true;
-        error_set(err, ERROR_USE, "--target triton judges a .py file, and %s is none", path);
+        error_set(err, ERROR_USE, "--target %s judges a .py file, and %s is none",
+                  languages[s->target].name, path);
         return error_hint(err, "leave out --target for CuTe, or --target cuda");
     }
     if (!stage_python_door(cand->source, path, &s->target, &foreign, err))
@@ -289,7 +290,7 @@ bool loop_eval(const struct settings *given, const char *task_path, const char *
         (!store && !store_open(own.runs_dir, own.store_url, STORE_WRITE, &store, err)))
         goto done;
     out->device = device_copy(stage_device(st), a);
-    out->language = cand.foreign ? NULL : language_names[own.target];
+    out->language = cand.foreign ? NULL : languages[own.target].name;
     ok = eval_stored(&own, st, store, &cand, progress, a, out, err);
 done:
     stage_close(st);

@@ -128,7 +128,7 @@ json_t *run_options_json(const struct settings *s, const struct run_options *o)
                   s->scale, "draws", s->draws, "check", s->check, "width", o->width, "seed_builtin",
                   o->seed_builtin, "target_cuda", s->target == LANGUAGE_CUDA, "accept", s->accept,
                   "baseline", s->baseline ? s->baseline : "defaults");
-    json_object_set_new(out, "target", json_string(language_names[s->target]));
+    json_object_set_new(out, "target", json_string(languages[s->target].name));
     json_object_set_new(out, "search", json_string(search_names[o->search]));
     json_object_set_new(out, "beam", json_integer(o->beam));
     json_object_set_new(out, "restarts", json_integer(o->restarts));

@@ -235,17 +235,16 @@ static void run_close(struct loop *l, bool ok, const struct error *why)
 
 static bool check_target(const struct settings *s, const struct run_options *o, struct error *err)
 {
-    static const char *const words[LANGUAGE_COUNT] = {"CuTe", "plain CUDA", "Triton"};
+    const struct language_facts *target = &languages[s->target];
 
-    if (s->target == LANGUAGE_TRITON && strcmp(s->model, "builtin") != 0) {
-        error_set(err, ERROR_USE, "there are no prompts for kernels in Triton yet");
-        return error_hint(err, "judge one: cutegen eval TASK.py KERNEL.py (docs/triton.md)");
+    if (target->python && strcmp(s->model, "builtin") != 0) {
+        error_set(err, ERROR_USE, "there are no prompts for kernels in %s yet", target->words);
+        return error_hint(err, "judge one: cutegen eval TASK.py KERNEL.py (%s)", target->page);
     }
     if (s->target == LANGUAGE_CUTE || (strcmp(s->model, "builtin") != 0 && !o->seed_builtin))
         return true;
-    error_set(err, ERROR_USE, "the built-in engineer writes CuTe, not %s", words[s->target]);
-    return error_hint(err, "name a model (--model), or leave out --target %s",
-                      language_names[s->target]);
+    error_set(err, ERROR_USE, "the built-in engineer writes CuTe, not %s", target->words);
+    return error_hint(err, "name a model (--model), or leave out --target %s", target->name);
 }
 
 bool loop_share_kernels(struct settings *set, struct store **store, struct arena *a,

@@ -111,7 +111,7 @@ static bool render(struct stage *st, enum stage_kind kind, const struct question
     prompt_fill(&out->request, a, slots);
     prompt_set_string(slots, "recipe_name", recipe_name);
     prompt_set(slots, "recipe", recipe);
-    prompt_set_string(slots, language_names[st->settings.target], "yes");
+    prompt_set_string(slots, languages[st->settings.target].name, "yes");
     prompt_set_string(slots, "diagnosis", q->diagnosis);
     prompt_set_string(slots, "rejected", q->rejected);
     prompt_set_string(slots, "time", time_words(q->time, a));

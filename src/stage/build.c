@@ -121,7 +121,7 @@ static bool build_with(struct stage *st, size_t number, const struct task *task,
                        struct error *err)
 {
     int64_t start = clock_ms();
-    bool triton = st->settings.target == LANGUAGE_TRITON && !cand->foreign;
+    bool python = languages[st->settings.target].python && !cand->foreign;
 
     *out = (struct build_result){
         .work_dir = path_join(
@@ -130,11 +130,11 @@ static bool build_with(struct stage *st, size_t number, const struct task *task,
                          cand->attempt, st->shape_now))};
     if (!dir_make(out->work_dir, err))
         return false;
-    if ((cand->foreign || triton) && !trust_here(st->settings.trust, err))
+    if ((cand->foreign || python) && !trust_here(st->settings.trust, err))
         return false;
     if (cand->foreign)
         return build_foreign(st, task, cand, a, out, err);
-    if (!(triton ? workshop_triton(st, task, cand, a, out, err)
+    if (!(python ? workshop_triton(st, task, cand, a, out, err)
                  : build_cuda(st, number, task, cand, a, out, err)) ||
         !finish(st, a, out, err))
         return error_add(err, "building attempt %d of %s", cand->attempt, task->name);

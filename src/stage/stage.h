@@ -138,7 +138,7 @@ bool stage_optimize(struct stage *st, const struct question *q, struct arena *a,
                     struct proposal *out, struct error *err);
 
 /* What kind of candidate a .py file is: a ModelNew (*foreign), or kernels with a plan(p), then
- * *target says in which language. LANGUAGE_TRITON given: it is that. Neither is wrong use. */
+ * *target says in which language. One of Python given: it is that. Neither is wrong use. */
 bool stage_python_door(struct text source, const char *path, enum language *target, bool *foreign,
                        struct error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * triton.c - candidates in Triton: which .py files are, and from one to something the runner loads.
+ * triton.c - candidates in Python: which .py files are, and from one to something the runner loads.
  *
  *     candidate.py -> plan, PTX -> checks -> cubin -> (simt: .so)
  */
@@ -14,11 +14,10 @@
 #include <ctype.h>
 #include <string.h>
 
-/* At the beginning of a line: "def plan(p):". */
-static bool has_plan(struct text source)
+/* At the beginning of a line, and the word ends there: "def plan(p):". */
+static bool has_line(struct text source, const char *begin)
 {
-    static const char begin[] = "def plan";
-    size_t len = sizeof begin - 1;
+    size_t len = strlen(begin);
 
     for (struct text rest = source, line; text_next_line(&rest, &line);)
         if (text_starts(line, begin) &&
@@ -27,27 +26,39 @@ static bool has_plan(struct text source)
     return false;
 }
 
+/* By what it imports. No more than a guess: a wrong one is a kernel that does not build. */
+static enum language language_of(struct text source)
+{
+    return has_line(source, "import cutlass") || has_line(source, "from cutlass") ? LANGUAGE_CUTEDSL
+                                                                                  : LANGUAGE_TRITON;
+}
+
 bool stage_python_door(struct text source, const char *path, enum language *target, bool *foreign,
                        struct error *err)
 {
     static const char model[] = "ModelNew";
     bool has_model = source.len > 0 && memmem(source.data, source.len, model, sizeof model - 1);
 
-    *foreign = has_model && *target != LANGUAGE_TRITON;
+    *foreign = has_model && !languages[*target].python;
     if (*foreign)
         return true;
-    if (has_plan(source)) {
-        *target = LANGUAGE_TRITON;
+    if (has_line(source, "def plan")) {
+        if (!languages[*target].python)
+            *target = language_of(source);
         return true;
     }
     error_set(err, ERROR_USE, "%s defines neither ModelNew nor plan(p)", path_base(path));
     return error_hint(err,
                       "write a Triton kernel and def plan(p): kernel[grid](*p.inputs, *p.outputs, "
-                      "...) (docs/triton.md), or class ModelNew (docs/tasks.md)");
+                      "...) (docs/triton.md), one in the CuTe DSL (docs/cutedsl.md), or class "
+                      "ModelNew (docs/tasks.md)");
 }
 
 bool workshop_find_triton(struct stage *st, struct error *err)
 {
+    if (st->settings.target != LANGUAGE_TRITON)
+        return error_set(err, ERROR_USE, "kernels in %s cannot be built yet",
+                         languages[st->settings.target].words);
     st->triton = arena_alloc(st->a, sizeof *st->triton);
     return triton_find(oracle_python(st->settings.python, st->a), &st->tools, st->a, st->triton,
                        err);

@@ -54,7 +54,7 @@ bool stage_open(const struct settings *settings, struct stage **out, struct erro
     st->settings = *settings;
     st->torch_version = "?";
     if (!tools_find(&config, st->a, &st->tools, err) ||
-        (settings->target == LANGUAGE_TRITON && !workshop_find_triton(st, err)) ||
+        (languages[settings->target].python && !workshop_find_triton(st, err)) ||
         !devices_find(settings->device, settings->models, settings->simt_arch, st->a, &st->device,
                       err) ||
         (st->device.kind == DEVICE_SIMT && !tools_for_simt(&config, &st->tools, err)) ||
@@ -138,7 +138,7 @@ bool stage_budget_unpause_shared(const struct shared_text *place, struct error *
 
 const char *workshop_source_name(const struct stage *st)
 {
-    return st->settings.target == LANGUAGE_TRITON ? TRITON_SOURCE_NAME : WORKSHOP_SOURCE_NAME;
+    return languages[st->settings.target].source;
 }
 
 const struct device *stage_device(const struct stage *st)
@@ -208,7 +208,7 @@ bool stage_warm(struct stage *st, struct error *err)
                                     .share = st->settings.kernels,
                                     .source = workshop_source(st)};
 
-    if (st->settings.target == LANGUAGE_TRITON) /* no kernel of it needs NVRTC */
+    if (languages[st->settings.target].python) /* no kernel of it needs NVRTC */
         return true;
     return st->builder || builder_start(&config, &st->builder, err);
 }
