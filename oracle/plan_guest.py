@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The planning guest: a candidate written in Python (Triton) becomes PTX and a launch list.
+"""The planning guest: a candidate written in Python (Triton, the CuTe DSL) becomes PTX and a launch list.
 
-    stdin:  {"module": PATH, "language": "triton", "ptx_version": 87, "inputs": [...], "outputs": [...], "scalars": [...], "device": {...}}
+    stdin:  {"module": PATH, "language": "triton|cutedsl", "ptx_version": 87, "inputs": [...], "outputs": [...], "scalars": [...], "device": {...}}
     stdout: {"ok": true, "version": "3.5.1", "ptx": TEXT, "launches": {"workspace", "maps", "ops"}}
             {"ok": false, "kind": "plan|compile|launch|missing|machine", "text": TEXT, "line": 12}
 
@@ -11,6 +11,7 @@ believed: PTX and list are checked like those of any candidate. There is nothing
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import os
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 MAX_TEXT = 4000
+LANGUAGES = {"triton": "oracle.plan_triton", "cutedsl": "oracle.plan_cutedsl"}
 
 
 def load_package() -> None:
@@ -60,13 +62,13 @@ def load_module(path: str) -> Any:
 def planned(request: dict[str, Any]) -> dict[str, Any]:
     path = request["module"]
     try:
-        from oracle import plan_triton as language
-    except ImportError as err:
+        language = importlib.import_module(LANGUAGES[request["language"]])
+    except (ImportError, AttributeError) as err:  # not there, or another version than the ones that are known
         return {"ok": False, "kind": "missing", "text": str(err)}
     from oracle.plan_objects import Plan, PlanError
 
     try:
-        plan = Plan(request, language.DTYPES, path)
+        plan = Plan(request, language.DTYPES, path, language.TENSOR)
         language.enter(plan, request["ptx_version"], path)
         made = getattr(load_module(path), "plan", None)
         if not callable(made):
@@ -80,12 +82,25 @@ def planned(request: dict[str, Any]) -> dict[str, Any]:
         return {"ok": False, "kind": fault.kind, "text": str(fault)[:MAX_TEXT], "line": line}
 
 
+def surroundings(request: dict[str, Any], folder: str) -> dict[str, str]:
+    """What compilers read when they are imported: where they may write, and what for."""
+    arch = request["device"].get("arch", 80)
+    return {
+        "HOME": folder,  # Triton and torch ask for one
+        "TRITON_CACHE_DIR": os.path.join(folder, "triton"),
+        "CUTE_DSL_ARCH": f"sm_{arch}{'a' if arch >= 90 else ''}",
+        "CUTE_DSL_DUMP_DIR": folder,
+        "CUTE_DSL_DISABLE_FILE_CACHING": "1",
+        "CUTE_DSL_LINEINFO": "1",
+        "NO_COLOR": "1",
+    }
+
+
 def main() -> None:
     request = json.loads(sys.stdin.readline())
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a candidate prints is not our answer
-    os.environ["HOME"] = os.environ.get("TMPDIR", "/tmp")  # Triton and torch ask for one
-    os.environ["TRITON_CACHE_DIR"] = os.path.join(os.environ.get("TMPDIR", "/tmp"), "triton")
+    os.environ.update(surroundings(request, os.environ.get("TMPDIR", "/tmp")))
     from oracle.seal import seal, undumpable
 
     undumpable()

@@ -13,6 +13,7 @@ import sys
 from typing import Any
 
 ALIGNED = 256  # every buffer begins at a multiple of it
+SLOT_BITS, TAG, TAG_BIT = 38, 0x5A, 49  # buffer n has addresses from TAG << TAG_BIT | n << SLOT_BITS on: they belong to no memory
 MAX_OPS = 1024
 SIZES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "i16": 2, "i8": 1, "u8": 1, "bool": 1}
 
@@ -62,12 +63,18 @@ class Tensor:
         return True
 
     def data_ptr(self) -> int:
-        """Not an address: what a compiler needs to know of one, how it is aligned."""
-        return ALIGNED + self.offset
+        """No address of memory: compilers see how it is aligned, and arguments are known again by it."""
+        if not 0 <= self.offset < 1 << SLOT_BITS:
+            raise PlanError(f"{self.name} has no byte {self.offset}", "launch", self._plan.line())
+        return self._plan.address_of(self.buffer) + self.offset
+
+    def alignment(self) -> int:
+        """Of its first element, in bytes."""
+        return min(ALIGNED, self.offset & -self.offset) if self.offset else ALIGNED
 
     def at(self, elements: int) -> Tensor:
         """The same buffer from that element on."""
-        return Tensor(self._plan, self.buffer, self.name, self.code, self.shape, self.strides, self.offset + int(elements) * self.element_size())
+        return type(self)(self._plan, self.buffer, self.name, self.code, self.shape, self.strides, self.offset + int(elements) * self.element_size())
 
     def zero_(self) -> Tensor:
         self._plan.memset(self)
@@ -93,14 +100,34 @@ class Device:
 class Plan:
     """p of plan(p)."""
 
-    def __init__(self, request: dict[str, Any], dtypes: dict[str, Any], path: str) -> None:
-        self._dtypes, self._path = dtypes, path
+    def __init__(self, request: dict[str, Any], dtypes: dict[str, Any], path: str, tensor: type[Tensor] = Tensor) -> None:
+        self._dtypes, self._path, self._tensor = dtypes, path, tensor
         self.inputs = tuple(self._given("in", i, t) for i, t in enumerate(request["inputs"]))
         self.outputs = tuple(self._given("out", i, t) for i, t in enumerate(request["outputs"]))
         self.scalars = tuple(s.get("value") for s in request.get("scalars", []))
         self.device = Device(request["device"])
         self._ops: list[dict[str, Any]] = []
         self._workspace: list[dict[str, int]] = []
+        self._maps: list[dict[str, Any]] = []
+        self._slots: list[str] = []  # buffers in the order in which their addresses were asked for
+
+    def address_of(self, buffer: str) -> int:
+        if buffer not in self._slots:
+            self._slots.append(buffer)
+        return TAG << TAG_BIT | self._slots.index(buffer) << SLOT_BITS
+
+    def place_of(self, address: int) -> dict[str, Any] | None:
+        """Buffer and offset of such an address; None: it is another number. Whether it lies inside is the judge's to say."""
+        slot = (address & (1 << TAG_BIT) - 1) >> SLOT_BITS
+        if address >> TAG_BIT != TAG or slot >= len(self._slots):
+            return None
+        return {"buffer": self._slots[slot], "offset": address & (1 << SLOT_BITS) - 1}
+
+    def map(self, described: dict[str, Any]) -> int:
+        """The number of a tensor map."""
+        if described not in self._maps:
+            self._maps.append(described)
+        return self._maps.index(described)
 
     def dtype_of(self, code: str) -> Any:
         if code not in self._dtypes:
@@ -108,7 +135,7 @@ class Plan:
         return self._dtypes[code]
 
     def _given(self, kind: str, number: int, t: dict[str, Any]) -> Tensor:
-        return Tensor(self, f"{kind}{number}", t.get("name") or f"{kind}{number}", t["dtype"], t["shape"], t["strides"])
+        return self._tensor(self, f"{kind}{number}", t.get("name") or f"{kind}{number}", t["dtype"], t["shape"], t["strides"])
 
     def require(self, condition: Any, text: str) -> None:
         """Ends the plan where it is not meant for these sizes."""
@@ -122,7 +149,7 @@ class Plan:
         strides = [math.prod(sizes[d + 1 :]) for d in range(len(sizes))]
         self._workspace.append({"bytes": math.prod(sizes) * SIZES[code]})
         number = len(self._workspace) - 1
-        return Tensor(self, f"ws{number}", f"ws{number}", code, sizes, strides)
+        return self._tensor(self, f"ws{number}", f"ws{number}", code, sizes, strides)
 
     def _code_of(self, dtype: Any) -> str:
         if dtype is None:
@@ -162,4 +189,4 @@ class Plan:
     def launches(self) -> dict[str, Any]:
         if not any(op["op"] == "launch" for op in self._ops):
             raise PlanError("plan(p) launches no kernel: kernel[grid](arguments) inside of it")
-        return {"workspace": self._workspace, "maps": [], "ops": self._ops}
+        return {"workspace": self._workspace, "maps": self._maps, "ops": self._ops}

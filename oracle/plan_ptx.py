@@ -8,13 +8,15 @@ Compilers of Python give a module per kernel. The judge takes one. Names that se
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 _ENTRY = re.compile(r"\.visible \.entry ([A-Za-z_$][\w$]*)")
 _SYMBOL = re.compile(r"^(?:\.visible |\.weak |\.extern )*\.(?:func|global|const|shared)\b[^;{=]*?([A-Za-z_$][\w$]*)\s*(?:\[[^;]*|\(|;|=|$)", re.M)
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)".*$', re.M)
 _LOC = re.compile(r"^(\s*)\.loc\s+(\d+) (\d+) (\d+)(.*)$", re.M)
 _ASSEMBLY = re.compile(r"^\s*// begin inline asm\n.*?^\s*// end inline asm\n", re.M | re.S)
-_SHARED = re.compile(r"^\.extern \.shared \.align (\d+) \.b8 global_smem\[\];\n", re.M)
+_SHARED = re.compile(r"^\.extern \.shared \.align (\d+) \.b8 ([\w$]+)\[\];\n", re.M)
+_PARAMETER = re.compile(r"\.param\s+(?:\.align \d+ )?\.([a-z])(\d+)\b[^\[,]*(?:\[(\d+)\])?")
 
 
 def _without_dwarf(ptx: str) -> str:
@@ -36,6 +38,15 @@ def parameter_count(ptx: str) -> int:
     return head[: head.index(")")].count(".param ")
 
 
+def parameters(ptx: str, name: str) -> list[tuple[int, str]]:
+    """Bytes of a kernel's parameters, and what they are: "int", "float", or "" for a struct."""
+    head = ptx[re.search(r"\.entry " + re.escape(name) + r"\s*\(", ptx).end() :]  # type: ignore[union-attr]
+    made = []
+    for letter, bits, count in _PARAMETER.findall(head[: head.index(")")]):
+        made.append((int(bits) // 8 * int(count or 1), "" if count else "float" if letter == "f" else "int"))
+    return made
+
+
 def _lines(ptx: str, own: str) -> str:
     """Lines of `own` are lines of file 1, all others of file 2."""
     files = dict(_FILE.findall(ptx))
@@ -51,42 +62,51 @@ def _lines(ptx: str, own: str) -> str:
     return _LOC.sub(place, _FILE.sub("", ptx))
 
 
-def _renamed(body: str, taken: set[str], entry: str) -> tuple[str, str]:
-    """Symbols that another module has already get another name."""
-    for symbol in {entry, *_SYMBOL.findall(body)} - {"global_smem"}:
-        name, number = symbol, 1
+def _renamed(body: str, taken: set[str], entries: dict[str, str]) -> str:
+    """Entries get the names wanted. Symbols that another module has already get another name."""
+    for symbol in [*entries, *sorted(set(_SYMBOL.findall(body)))]:
+        wanted = name = entries.get(symbol, symbol)
+        number = 1
         while name in taken:
             number += 1
-            name = f"{symbol}_{number}"
+            name = f"{wanted}_{number}"
         taken.add(name)
         if name != symbol:
             body = re.sub(r"(?<![\w$.%])" + re.escape(symbol) + r"(?=(_param_\d+)?(?![\w$]))", name, body)
-            entry = name if symbol == entry else entry
-    return body, entry
+        if symbol in entries:
+            entries[symbol] = name
+    return body
 
 
 class Joined:
     """Takes one module after the other."""
 
     def __init__(self, own: str) -> None:
-        self.own, self.taken, self.align = own, set[str](), 0
+        self.own, self.taken = own, set[str]()
+        self.shared: dict[str, int] = {}  # dynamic shared memory: all modules have the same, by their compiler's name
         self.head, self.bodies = "", list[str]()
 
     def add(self, ptx: str) -> str:
         """The name its kernel has from now on."""
+        return self.add_all(ptx, str)[entry_of(ptx)]
+
+    def add_all(self, ptx: str, name_of: Callable[[str], str]) -> dict[str, str]:
+        """The names its kernels have from now on."""
         ptx = _lines(_without_inner_lines(_without_dwarf(ptx)), self.own)
         start = re.search(r"^\.address_size 64\s*$", ptx, re.M)
         if not start:
             raise ValueError("this is not PTX")
         self.head = self.head or ptx[: start.end()]
         body = ptx[start.end() :]
-        self.align = max([self.align, *map(int, _SHARED.findall(body))])
-        body, name = _renamed(_SHARED.sub("", body), self.taken, entry_of(ptx))
-        self.bodies.append(body.strip("\n"))
-        return name
+        for align, shared in _SHARED.findall(body):
+            self.shared[shared] = max(self.shared.get(shared, 0), int(align))
+        names = {entry: name_of(entry) for entry in _ENTRY.findall(body)}
+        self.taken |= {*self.shared}
+        self.bodies.append(_renamed(_SHARED.sub("", body), self.taken, names).strip("\n"))
+        return names
 
     def text(self) -> str:
-        shared = f".extern .shared .align {self.align} .b8 global_smem[];\n" if self.align else ""
+        shared = "".join(f".extern .shared .align {align} .b8 {name}[];\n" for name, align in self.shared.items())
         name = self.own.rsplit("/", 1)[-1]
         files = f'\t.file\t1 "{name}"\n\t.file\t2 "library"\n'
         return "\n".join([self.head, shared, *self.bodies, files])

@@ -33,6 +33,7 @@ DTYPES = {
     "u8": tl.uint8,
     "bool": tl.int1,
 }
+TENSOR = Tensor
 _FORMATS = {
     "i1": "<b", "u1": "<B", "i8": "<b", "u8": "<B", "i16": "<h", "u16": "<H", "i32": "<i", "u32": "<I", "i64": "<q", "u64": "<Q",
     "fp16": "<e", "fp32": "<f", "f32": "<f", "fp64": "<d",

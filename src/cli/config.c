@@ -85,6 +85,7 @@ const struct config_key config_keys[] = {
     {"server-idle", GROUP_TOOLS, "SECONDS", "600", "the server ends after so long without work"},
     {"compile-on", GROUP_TOOLS, "here|queue", "here", "who compiles kernels: this machine, or workers that take compile jobs (docs/cluster.md)"},
     {"python", GROUP_TOOLS, "PATH", "", "Python with PyTorch; found if not set"},
+    {"dsl-python", GROUP_TOOLS, "PATH", "", "Python with the CuTe DSL, for candidates in it; default: --python"},
     {"cc", GROUP_TOOLS, "PATH", "", "C compiler; found if not set"},
     {"cuda", GROUP_TOOLS, "DIR", "", "CUDA toolkit; found if not set"},
     {"cutlass", GROUP_TOOLS, "DIR", "", "CUTLASS include folder; found if not set"},
@@ -135,8 +136,9 @@ struct config *config_new(struct arena *a)
 
 static bool is_path(const char *key)
 {
-    static const char *const paths[] = {"runs",   "key-file", "record", "prompts", "ca-file",
-                                        "prices", "python",   "cc",     "cuda",    "cutlass"};
+    static const char *const paths[] = {"runs",    "key-file", "record", "prompts",
+                                        "ca-file", "prices",   "python", "dsl-python",
+                                        "cc",      "cuda",     "cutlass"};
 
     for (size_t i = 0; i < ARRAY_LEN(paths); i++)
         if (!strcmp(paths[i], key))
@@ -415,6 +417,7 @@ void config_settings(const struct config *c, struct settings *out)
         .models = config_get(c, "simt-as"),
         .simt_arch = config_get(c, "simt-arch"),
         .python = get_or_null(c, "python"),
+        .dsl_python = get_or_null(c, "dsl-python"),
         .cc = get_or_null(c, "cc"),
         .cuda = get_or_null(c, "cuda"),
         .cutlass = get_or_null(c, "cutlass"),

@@ -367,8 +367,8 @@ static bool cuda_encode_map(struct run_device *base, const struct plan *plan, st
                             char *why, size_t why_size)
 {
     /* Positions are the driver's enum values. */
-    static const char *const dtypes[] = {"u8",  "u16", "u32", "i32", "u64",
-                                         "i64", "f16", "f32", "f64", "bf16"};
+    static const char *const dtypes[] = {"u8",  "u16", "u32", "i32",  "u64",     "i64",
+                                         "f16", "f32", "f64", "bf16", "f32_ftz", "tf32"};
     static const char *const swizzles[] = {"none", "32", "64", "128"};
     static const char *const promotions[] = {"none", "64", "128", "256"};
     struct cuda_device *d = (struct cuda_device *)base;

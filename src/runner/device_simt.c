@@ -303,6 +303,15 @@ static void register_buffers(struct simt_device *d, const struct plan *plan)
     }
 }
 
+/* Of a buffer, when it is met for the first time. */
+static uint64_t sectors_once(const struct plan *plan, int buffer, bool *counted)
+{
+    if (buffer < 0 || counted[buffer])
+        return 0;
+    counted[buffer] = true;
+    return (plan->buffers[buffer].bytes + 31) / 32;
+}
+
 /* Distinct sectors a launch can touch: at most all of the buffers it is given. */
 static uint64_t reachable_sectors(const struct plan *plan, const struct plan_op *op)
 {
@@ -310,12 +319,12 @@ static uint64_t reachable_sectors(const struct plan *plan, const struct plan_op 
     uint64_t sectors = 0;
 
     for (size_t i = 0; i < op->arg_count; i++) {
-        int buffer = op->args[i].map >= 0 ? plan->maps[op->args[i].map].buffer : op->args[i].buffer;
+        const struct plan_arg *arg = &op->args[i];
+        int buffer = arg->map >= 0 ? plan->maps[arg->map].buffer : arg->buffer;
 
-        if (buffer < 0 || counted[buffer])
-            continue;
-        counted[buffer] = true;
-        sectors += (plan->buffers[buffer].bytes + 31) / 32;
+        sectors += sectors_once(plan, buffer, counted);
+        for (size_t j = 0; j < arg->pointer_count; j++)
+            sectors += sectors_once(plan, arg->pointers[j].buffer, counted);
     }
     return sectors;
 }

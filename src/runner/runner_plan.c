@@ -156,6 +156,32 @@ static bool parse_bytes(struct list_reader *r, const char *hex, struct plan_arg 
     return true;
 }
 
+/* "pointers": [{"at", "buffer", "offset"}] inside of an argument's bytes */
+static bool parse_pointers(struct list_reader *r, const json_t *list, struct plan_arg *arg)
+{
+    size_t count = json_array_size(list);
+
+    if (count > PLAN_MAX_POINTERS)
+        return list_fault(r, "too many pointers in an argument");
+    arg->pointers = arena_array(r->a, count + 1, sizeof *arg->pointers);
+    arg->pointer_count = count;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *v = json_array_get(list, i);
+        const char *buffer = json_string_value(json_object_get(v, "buffer"));
+        struct plan_pointer *p = &arg->pointers[i];
+        uint64_t at = 0;
+
+        if (!buffer || !get_count(r, v, "at", &at) || !get_count(r, v, "offset", &p->offset) ||
+            arg->size < sizeof(uint64_t) || at > arg->size - sizeof(uint64_t))
+            return list_fault(r, "a pointer inside of an argument");
+        p->at = (size_t)at;
+        p->buffer = buffer_index(r, buffer);
+        if (p->buffer < 0)
+            return false;
+    }
+    return true;
+}
+
 static bool parse_arg(struct list_reader *r, const json_t *v, struct plan_arg *arg)
 {
     const char *buffer = json_string_value(json_object_get(v, "buffer"));
@@ -167,7 +193,7 @@ static bool parse_arg(struct list_reader *r, const json_t *v, struct plan_arg *a
                 : strcmp(json_string_or(v, "type", ""), "int") == 0 ? "int"
                                                                     : "";
     if (bytes)
-        return parse_bytes(r, bytes, arg);
+        return parse_bytes(r, bytes, arg) && parse_pointers(r, json_object_get(v, "pointers"), arg);
     if (json_is_integer(map)) {
         if (json_integer_value(map) < 0 ||
             json_integer_value(map) >= (json_int_t)r->plan->map_count)
@@ -470,6 +496,19 @@ static bool check_range(const struct plan *plan, int buffer, uint64_t offset, ui
     return true;
 }
 
+/* Its address into an argument. */
+static bool bind_pointer(const struct plan *plan, size_t index, const char *who, int buffer,
+                         uint64_t offset, unsigned char *to, struct outcome *said)
+{
+    uint64_t address;
+
+    if (!check_range(plan, buffer, offset, 0, (int)index, who, said))
+        return false;
+    address = plan->buffers[buffer].address + offset;
+    memcpy(to, &address, sizeof address);
+    return true;
+}
+
 static bool bind_launch(struct plan *plan, size_t index, struct outcome *said)
 {
     struct plan_op *op = &plan->ops[index];
@@ -478,17 +517,38 @@ static bool bind_launch(struct plan *plan, size_t index, struct outcome *said)
     plan_op_text(plan, index, who, sizeof who);
     for (size_t i = 0; i < op->arg_count; i++) {
         struct plan_arg *arg = &op->args[i];
-        uint64_t address;
 
-        if (arg->buffer < 0)
-            continue;
         snprintf(full, sizeof full, "argument %zu of %s", i + 1, who);
-        if (!check_range(plan, arg->buffer, arg->offset, 0, (int)index, full, said))
+        if (arg->buffer >= 0 &&
+            !bind_pointer(plan, index, full, arg->buffer, arg->offset, arg->data, said))
             return false;
-        address = plan->buffers[arg->buffer].address + arg->offset;
-        memcpy(arg->data, &address, sizeof address);
+        for (size_t j = 0; j < arg->pointer_count; j++) {
+            const struct plan_pointer *p = &arg->pointers[j];
+
+            if (!bind_pointer(plan, index, full, p->buffer, p->offset, arg->data + p->at, said))
+                return false;
+        }
     }
     return true;
+}
+
+/* Bytes from the first to the last element that a map reaches; UINT64_MAX: more than memory. */
+static uint64_t map_reach(const struct plan_map *m)
+{
+    static const struct {
+        const char *dtype;
+        int bytes;
+    } sizes[] = {{"u8", 1},   {"i8", 1},  {"bool", 1}, {"u16", 2}, {"i16", 2}, {"f16", 2},
+                 {"bf16", 2}, {"u32", 4}, {"i32", 4},  {"f32", 4}, {"tf32", 4}};
+    double reach, item = 8;
+
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
+        if (!strcmp(m->dtype, sizes[i].dtype))
+            item = sizes[i].bytes;
+    reach = (double)m->dims[0] * item;
+    for (int i = 1; i < m->rank; i++)
+        reach += ((double)m->dims[i] - 1) * (double)m->strides_bytes[i - 1];
+    return reach < 0 || reach > 9e15 ? UINT64_MAX : (uint64_t)reach;
 }
 
 void plan_bind(struct plan *plan, struct run_device *device, struct outcome *said)
@@ -499,7 +559,7 @@ void plan_bind(struct plan *plan, struct run_device *device, struct outcome *sai
         struct plan_map *m = &plan->maps[i];
 
         snprintf(who, sizeof who, "tensor map %zu", i);
-        if (!check_range(plan, m->buffer, m->offset, 0, -1, who, said))
+        if (!check_range(plan, m->buffer, m->offset, map_reach(m), -1, who, said))
             return;
         if (!device->ops->encode_map(device, plan, m, why, sizeof why)) {
             outcome_set(said, OUTCOME_BAD_LAUNCH, -1, "tensor map %zu (of %s): %s", i,

@@ -24,6 +24,7 @@
 enum {
     PLAN_MAX_OPS = 4096,
     PLAN_MAX_ARGS = 256,
+    PLAN_MAX_POINTERS = 64, /* in one argument */
     PLAN_MAX_MAPS = 256,
     PLAN_MAX_BUFFERS = 1536,
     MAP_BYTES = 128,
@@ -39,6 +40,13 @@ struct plan_buffer {
     uint64_t address; /* 0: not bound yet */
 };
 
+/* A pointer inside of a struct that is passed by value. */
+struct plan_pointer {
+    size_t at; /* in the struct */
+    int buffer;
+    uint64_t offset;
+};
+
 /* One kernel argument. data holds what the kernel gets, size bytes of it. */
 struct plan_arg {
     int buffer, map;  /* index, or -1 */
@@ -46,6 +54,8 @@ struct plan_arg {
     const char *type; /* "int", "float", or "": for messages */
     unsigned char *data;
     size_t size;
+    struct plan_pointer *pointers; /* inside of bytes */
+    size_t pointer_count;
 };
 
 enum plan_op_kind { PLAN_LAUNCH, PLAN_MEMSET };

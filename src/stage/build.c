@@ -5,8 +5,8 @@
  *     gate -> plan.ptx -> launch list -> kernel names -> PTX, cubin -> (simt: .so)
  *
  * The plan runs first: its launch list names the instantiations that the
- * compiler must produce. Each step may end the build with its verdict. A candidate in Triton goes
- * another way to the same (triton.c), a ModelNew is not built here.
+ * compiler must produce. Each step may end the build with its verdict. A candidate in Python goes
+ * another way to the same (python_plan.c), a ModelNew is not built here.
  */
 #include "base/clock.h"
 #include "base/cpus.h"
@@ -134,7 +134,7 @@ static bool build_with(struct stage *st, size_t number, const struct task *task,
         return false;
     if (cand->foreign)
         return build_foreign(st, task, cand, a, out, err);
-    if (!(python ? workshop_triton(st, task, cand, a, out, err)
+    if (!(python ? workshop_compose(st, task, cand, a, out, err)
                  : build_cuda(st, number, task, cand, a, out, err)) ||
         !finish(st, a, out, err))
         return error_add(err, "building attempt %d of %s", cand->attempt, task->name);

@@ -47,11 +47,12 @@ struct settings {
     int task_deadline_s, task_memory_mib; /* import of a task file; its oracle's memory, 0: auto */
     const char *const *set; /* "N=512" overrides of task constants, NULL-terminated; may be NULL */
     const char *const *shapes; /* "BATCH=1,8,64": all of them are judged; likewise */
-    bool backward;        /* the task's gradients are judged (also BACKWARD = True in the task) */
-    enum language target; /* what kernels are written in */
-    bool server;          /* builders and oracles from the warm server */
-    int server_idle_s;    /* it ends after so long without a client */
-    bool scale;           /* reduce sizes on simt (default) */
+    bool backward;          /* the task's gradients are judged (also BACKWARD = True in the task) */
+    enum language target;   /* what kernels are written in */
+    const char *dsl_python; /* that has the CuTe DSL; NULL: python */
+    bool server;            /* builders and oracles from the warm server */
+    int server_idle_s;      /* it ends after so long without a client */
+    bool scale;             /* reduce sizes on simt (default) */
     /* How often Ctrl-C was pressed, and from which on a model call is cut; NULL: never. */
     const volatile sig_atomic_t *interrupts;
     int interrupts_cut_call;

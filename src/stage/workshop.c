@@ -13,7 +13,7 @@
 #include "eval/devices.h"
 #include "expert/expert.h"
 #include "llm/prompt/retrieve.h"
-#include "toolchain/triton.h"
+#include "toolchain/composer.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -54,7 +54,7 @@ bool stage_open(const struct settings *settings, struct stage **out, struct erro
     st->settings = *settings;
     st->torch_version = "?";
     if (!tools_find(&config, st->a, &st->tools, err) ||
-        (languages[settings->target].python && !workshop_find_triton(st, err)) ||
+        (languages[settings->target].python && !workshop_find_composer(st, err)) ||
         !devices_find(settings->device, settings->models, settings->simt_arch, st->a, &st->device,
                       err) ||
         (st->device.kind == DEVICE_SIMT && !tools_for_simt(&config, &st->tools, err)) ||
@@ -167,8 +167,9 @@ json_t *stage_environment(const struct stage *st)
     json_object_set_new(j, "torch", json_string(st->torch_version));
     json_object_set_new(j, "device", json_string(st->device.name));
     json_object_set_new(j, "arch", json_string(st->device.arch));
-    if (st->triton)
-        json_object_set_new(j, "triton", json_string(st->triton->version));
+    if (st->composer)
+        json_object_set_new(j, languages[st->composer->language].name,
+                            json_string(st->composer->version));
     if (st->device.kind == DEVICE_SIMT)
         json_object_set_new(j,
                             modelled_validated(st->device.models)

@@ -52,7 +52,7 @@ struct stage {
         AHEAD_NOTHING
     } ahead;                                     /* what stage_work_ahead() does next */
     const char *baselines[MAX_BASELINES + 1];    /* of the next measurement; none: the usual two */
-    struct triton *triton;                       /* NULL: another language */
+    struct composer *composer;                   /* NULL: another language */
     struct retriever *retriever;                 /* opened at the first compile error */
     struct builder *builder;                     /* started at the first build */
     struct builder *more_builders[MAX_PARALLEL]; /* of builds at the same time */
@@ -115,11 +115,11 @@ bool workshop_peaks(struct stage *st, struct arena *a, struct error *err);
 /* Builds jobs, `step` at a time, each with a builder of its own (build.c). */
 void workshop_build_jobs(struct stage *st, const struct task *task, struct build_job *jobs,
                          size_t n, size_t step);
-/* A Python that has Triton, or what to install. */
-bool workshop_find_triton(struct stage *st, struct error *err);
-/* From a Python file with a plan to PTX, cubin and launch list (triton.c). */
-bool workshop_triton(struct stage *st, const struct task *task, const struct candidate *cand,
-                     struct arena *a, struct build_result *out, struct error *err);
+/* A Python that has the target's language, or what to install. */
+bool workshop_find_composer(struct stage *st, struct error *err);
+/* From a Python file with a plan to PTX, cubin and launch list (python_plan.c). */
+bool workshop_compose(struct stage *st, const struct task *task, const struct candidate *cand,
+                      struct arena *a, struct build_result *out, struct error *err);
 /* How verdicts call the file of a candidate: "candidate.cu", "candidate.py". */
 const char *workshop_source_name(const struct stage *st);
 

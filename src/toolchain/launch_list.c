@@ -23,6 +23,9 @@ enum {
     MAX_WORKSPACES = 64,
     MAX_ARGS = 64,
     MAX_ARG_BYTES = 4096,
+    MAX_POINTERS = 64, /* in one argument */
+    MAX_MAPS = 256,
+    MAX_RANK = 5,
     MAX_ALL_ARG_BYTES = 1 << 20,
     MAX_BUFFER_NAME = 8,
     MAX_LINE = 1 << 20,
@@ -34,7 +37,7 @@ struct list {
     struct arena *a;
     struct verdict *v;
     json_int_t workspace[MAX_WORKSPACES];
-    size_t workspaces, arg_bytes;
+    size_t workspaces, maps, arg_bytes;
     size_t step; /* from 1 */
     int line;
 };
@@ -101,6 +104,29 @@ static bool take_place(struct list *l, const json_t *v, json_t *to)
     return true;
 }
 
+/* Pointers inside of a struct of so many bytes. */
+static bool take_pointers(struct list *l, const json_t *list, size_t bytes, json_t *to)
+{
+    json_t *made = json_array();
+
+    json_object_set_new(to, "pointers", made);
+    if (!json_is_array(list) || json_array_size(list) > MAX_POINTERS)
+        return refuse(l, VERDICT_BAD_LAUNCH, "an argument with more than 64 pointers inside");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *v = json_array_get(list, i);
+        json_t *pointer = json_object();
+        json_int_t at;
+
+        json_array_append_new(made, pointer);
+        if (!number(json_object_get(v, "at"), 0, (json_int_t)bytes - 8, &at))
+            return refuse(l, VERDICT_BAD_LAUNCH, "a pointer outside of its argument");
+        json_object_set_new(pointer, "at", json_integer(at));
+        if (!take_place(l, v, pointer))
+            return false;
+    }
+    return true;
+}
+
 static bool take_bytes(struct list *l, const json_t *v, json_t *to)
 {
     const char *hex = json_string_value(json_object_get(v, "bytes"));
@@ -115,7 +141,27 @@ static bool take_bytes(struct list *l, const json_t *v, json_t *to)
     json_object_set_new(to, "bytes", json_string(hex));
     if (!strcmp(type, "int") || !strcmp(type, "float"))
         json_object_set_new(to, "type", json_string(type));
+    return !json_object_get(v, "pointers") ||
+           take_pointers(l, json_object_get(v, "pointers"), len / 2, to);
+}
+
+static bool take_map_number(struct list *l, const json_t *v, json_t *to)
+{
+    json_int_t map;
+
+    if (!number(v, 0, (json_int_t)l->maps - 1, &map))
+        return refuse(l, VERDICT_BAD_LAUNCH, "a tensor map that does not exist");
+    json_object_set_new(to, "map", json_integer(map));
     return true;
+}
+
+static bool take_arg(struct list *l, const json_t *v, json_t *to)
+{
+    const json_t *map = json_object_get(v, "map");
+
+    if (map)
+        return take_map_number(l, map, to);
+    return json_object_get(v, "buffer") ? take_place(l, v, to) : take_bytes(l, v, to);
 }
 
 static bool take_args(struct list *l, const json_t *args, json_t *to)
@@ -128,7 +174,7 @@ static bool take_args(struct list *l, const json_t *args, json_t *to)
         json_t *arg = json_object();
 
         json_array_append_new(to, arg);
-        if (!(json_object_get(v, "buffer") ? take_place(l, v, arg) : take_bytes(l, v, arg)))
+        if (!take_arg(l, v, arg))
             return false;
     }
     return true;
@@ -221,15 +267,84 @@ static bool take_workspace(struct list *l, const json_t *list, json_t *to)
     return true;
 }
 
+/* ---- tensor maps: what one describes; the runner has the device encode it ------------------ */
+
+static bool take_numbers(struct list *l, const json_t *v, const char *key, size_t count,
+                         json_int_t least, json_int_t most, json_t *to)
+{
+    const json_t *from = json_object_get(v, key);
+    json_t *list = json_array();
+
+    json_object_set_new(to, key, list);
+    for (size_t i = 0; i < count; i++) {
+        json_int_t n;
+
+        if (json_array_size(from) != count || !number(json_array_get(from, i), least, most, &n))
+            return refuse(l, VERDICT_BAD_LAUNCH,
+                          arena_printf(l->a, "%s of a tensor map are not %zu numbers it can have",
+                                       key, count));
+        json_array_append_new(list, json_integer(n));
+    }
+    return true;
+}
+
+static bool take_choice(struct list *l, const json_t *v, const char *key,
+                        const char *const *choices, json_t *to)
+{
+    const char *said = json_string_or(v, key, "");
+
+    for (; *choices; choices++)
+        if (!strcmp(said, *choices)) {
+            json_object_set_new(to, key, json_string(*choices));
+            return true;
+        }
+    return refuse(l, VERDICT_BAD_LAUNCH, arena_printf(l->a, "no such %s of a tensor map", key));
+}
+
+static bool take_map(struct list *l, const json_t *v, json_t *to)
+{
+    static const char *const dtypes[] = {"u8",  "u16", "u32", "i32",  "u64",  "i64",
+                                         "f16", "f32", "f64", "bf16", "tf32", NULL};
+    static const char *const swizzles[] = {"none", "32", "64", "128", NULL};
+    static const char *const fills[] = {"zero", "nan", NULL};
+    static const char *const l2s[] = {"none", "64", "128", "256", NULL};
+    const json_int_t size = (json_int_t)1 << 32, stride = ((json_int_t)1 << 40) - 1;
+    size_t rank = json_array_size(json_object_get(v, "dims"));
+
+    if (rank < 1 || rank > MAX_RANK)
+        return refuse(l, VERDICT_BAD_LAUNCH, "a tensor map without 1 to 5 dimensions");
+    return take_place(l, v, to) && take_numbers(l, v, "dims", rank, 1, size, to) &&
+           take_numbers(l, v, "strides_bytes", rank - 1, 0, stride, to) &&
+           take_numbers(l, v, "box", rank, 1, 256, to) &&
+           take_numbers(l, v, "element_strides", rank, 1, 8, to) &&
+           take_choice(l, v, "dtype", dtypes, to) && take_choice(l, v, "swizzle", swizzles, to) &&
+           take_choice(l, v, "fill", fills, to) && take_choice(l, v, "l2", l2s, to);
+}
+
+static bool take_maps(struct list *l, const json_t *list, json_t *to)
+{
+    if (json_array_size(list) > MAX_MAPS)
+        return refuse(l, VERDICT_BAD_PLAN, "more than 256 tensor maps");
+    for (; l->maps < json_array_size(list); l->maps++) {
+        json_t *map = json_object();
+
+        json_array_append_new(to, map);
+        if (!take_map(l, json_array_get(list, l->maps), map))
+            return false;
+    }
+    return true;
+}
+
 bool launch_list_take(const json_t *said, const struct launch_subject *subject, struct arena *a,
                       json_t **out, struct verdict *v)
 {
     struct list l = {.subject = subject, .a = a, .v = v};
     const json_t *ops = json_object_get(said, "ops");
-    json_t *made = json_array(), *workspace = json_array();
-    json_t *list =
-        json_pack("{s:b, s:o, s:[], s:o}", "ok", 1, "workspace", workspace, "maps", "ops", made);
-    bool ok = take_workspace(&l, json_object_get(said, "workspace"), workspace);
+    json_t *made = json_array(), *workspace = json_array(), *maps = json_array();
+    json_t *list = json_pack("{s:b, s:o, s:o, s:o}", "ok", 1, "workspace", workspace, "maps", maps,
+                             "ops", made);
+    bool ok = take_workspace(&l, json_object_get(said, "workspace"), workspace) &&
+              take_maps(&l, json_object_get(said, "maps"), maps);
 
     if (ok && (json_array_size(ops) == 0 || json_array_size(ops) > MAX_OPS))
         ok = refuse(&l, VERDICT_BAD_PLAN,

@@ -153,7 +153,7 @@ static const char *argument_fault(const json_t *arg, const struct param *p, stru
                    ? NULL
                    : arena_printf(a, "is a tensor map, the kernel wants %s", wants);
     if (hex == NULL)
-        return p->bytes == 8 && !p->is_float && !p->is_struct
+        return p->bytes == 8 && !p->is_float /* or a struct with one pointer */
                    ? NULL
                    : arena_printf(a, "is a pointer, the kernel wants %s", wants);
     int bytes = (int)(strlen(hex) / 2);

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plan in Python without its language: tensors that have sizes, and the PTX of several kernels as one module."""
 
+import ctypes
+import struct
 import sys
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from oracle.plan_objects import SIZES, Plan, PlanError  # noqa: E402
-from oracle.plan_ptx import Joined, parameter_count  # noqa: E402
+from oracle.plan_launch import arguments_of, map_of  # noqa: E402
+from oracle.plan_ptx import Joined, parameter_count, parameters  # noqa: E402
 
 OWN = "/w/candidate.py"
 
@@ -80,6 +83,17 @@ class Modules(unittest.TestCase):
         joined.add(module("k", 16, TURNED))
         self.assertIn(".loc\t1 261 15\n", joined.text())
 
+    def test_a_module_has_several_kernels_and_they_get_the_names_wanted(self) -> None:
+        two = module("long_one", 16, "") + module("long_two", 32, "").split(".address_size 64\n")[1].replace("table", "other")
+        joined = Joined(OWN)
+        self.assertEqual(joined.add_all(two, lambda name: "k"), {"long_one": "k", "long_two": "k_2"})
+        self.assertIn("[k_2_param_0]", joined.text())
+        self.assertNotIn("long", joined.text().replace("// .globl\tlong", ""))
+
+    def test_parameters_have_sizes(self) -> None:
+        text = ".visible .entry k(\n\t.param .align 64 .b8 k_param_0[128],\n\t.param .f32 k_param_1,\n\t.param .u64 .ptr .global .align 1 k_param_2\n)\n{"
+        self.assertEqual(parameters(text, "k"), [(128, ""), (4, "float"), (8, "int")])
+
     def test_parameters_are_counted(self) -> None:
         self.assertEqual(parameter_count(module("k", 16, FILES)), 2)
 
@@ -114,6 +128,43 @@ class Plans(unittest.TestCase):
     def test_a_plan_launches_something(self) -> None:
         with self.assertRaisesRegex(PlanError, "launches no kernel"):
             a_plan().launches()
+
+    def test_an_address_is_known_again(self) -> None:
+        p = a_plan()
+        (x,), (y,) = p.inputs, p.outputs
+        self.assertEqual(x.data_ptr() % 256, 0)
+        self.assertEqual(p.place_of(y.at(5).data_ptr()), {"buffer": "out0", "offset": 10})
+        self.assertEqual(p.place_of(x.data_ptr()), {"buffer": "in0", "offset": 0})
+        self.assertIsNone(p.place_of(12))
+        self.assertIsNone(p.place_of(x.data_ptr() | 1 << 60))
+        self.assertEqual((x.alignment(), x.at(1).alignment(), x.at(24).alignment()), (256, 2, 16))
+        for far in (-1, 1 << 40):
+            with self.assertRaisesRegex(PlanError, "has no byte"):
+                x.at(far).data_ptr()
+
+    def test_parameters_in_memory_become_arguments(self) -> None:
+        p = a_plan()
+        (x,), (y,) = p.inputs, p.outputs
+        data = [struct.pack("<Q", x.data_ptr()), struct.pack("<f", 1.0), struct.pack("<QQ", 7, y.at(1).data_ptr())]
+        kept = [ctypes.create_string_buffer(d) for d in data]
+        args = (ctypes.c_uint64 * 3)(*map(ctypes.addressof, kept))
+        made = arguments_of(p, [(8, ""), (4, "float"), (16, "")], ctypes.addressof(args))
+        self.assertEqual(made[0], {"buffer": "in0", "offset": 0})
+        self.assertEqual(made[1], {"bytes": "0000803f", "type": "float"})
+        self.assertEqual(made[2], {"bytes": data[2].hex(), "pointers": [{"at": 8, "buffer": "out0", "offset": 2}]})
+
+    def test_a_tensor_map_is_what_it_describes(self) -> None:
+        p = a_plan()
+        at = p.inputs[0].data_ptr()
+        words = [at & 0xFFFFFFFF, at >> 32, 0x46312, 16, *[0] * 4, 127, 63, 0, 0, 0, 63 << 24, 31, 0]  # as the DSL wrote one
+        found = map_of(p, struct.pack("<16I", *words))
+        assert found is not None
+        self.assertEqual((found["buffer"], found["dtype"], found["swizzle"]), ("in0", "f16", "128"))
+        self.assertEqual((found["dims"], found["strides_bytes"], found["box"]), ([128, 64], [256], [64, 32]))
+        self.assertIsNone(map_of(p, b"\0" * 128))
+        words[1] = 0
+        with self.assertRaisesRegex(PlanError, "no tensor of this plan"):
+            map_of(p, struct.pack("<16I", *words))
 
     def test_what_is_required_is_told(self) -> None:
         with self.assertRaisesRegex(PlanError, "rows of 8"):

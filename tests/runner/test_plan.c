@@ -59,7 +59,12 @@ static const struct device_ops stub_ops = {
     "{'workspace':[{'bytes':4096}],'maps':[" MAP "],'ops':[{'op':'launch','kernel':'k<1>',"        \
     "'line':57," dims args "}]}"
 #define ARGS(args) LAUNCH(DIMS, "'args':[" args "]")
-#define OPS(ops)   "{'workspace':[{'bytes':4096}],'maps':[],'ops':[" ops "]}"
+#define ZEROS16    "00000000000000000000000000000000"
+#define ZEROS64    ZEROS16 ZEROS16 ZEROS16 ZEROS16
+#define STRUCT(pointers)                                                                           \
+    ARGS("{'buffer':'in0','offset':0},{'bytes':'00020000'},{'bytes':'" ZEROS64 ZEROS64             \
+         "','pointers':[" pointers "]}")
+#define OPS(ops) "{'workspace':[{'bytes':4096}],'maps':[],'ops':[" ops "]}"
 #define MEMSET(buffer, offset, bytes, value)                                                       \
     OPS("{'op':'memset','buffer':'" buffer "','offset':" offset ",'bytes':" bytes                  \
         ",'value':" value ",'line':3}")
@@ -82,6 +87,18 @@ static const struct plan_case {
      "is given 4 arguments, the kernel takes 3"},
     {"a map that is not there", ARGS("{'buffer':'in0','offset':0},{'bytes':'00020000'},{'map':1}"),
      "a tensor map that does not exist"},
+    {"pointers inside of a struct", STRUCT("{'at':8,'buffer':'in0','offset':2048}"), NULL},
+    {"a pointer past the end of its struct", STRUCT("{'at':121,'buffer':'in0','offset':0}"),
+     "a pointer inside of an argument"},
+    {"a pointer inside of a struct past its buffer",
+     STRUCT("{'at':8,'buffer':'in0','offset':2049}"), "offset 2049 of in0, which has 2048"},
+    {"a pointer inside of a struct into what is not there",
+     STRUCT("{'at':8,'buffer':'ws1','offset':0}"), "buffer ws1, which does"},
+    {"a map that reaches past its buffer",
+     "{'workspace':[],'maps':[{'buffer':'in0','offset':16,'dtype':'f32','dims':[64,8],"
+     "'strides_bytes':[256],'box':[32,8],'element_strides':[1,1]}],'ops':[{'op':'launch',"
+     "'kernel':'k<1>','line':57," DIMS GOOD_ARGS "}]}",
+     "tensor map 0 reaches 2048 bytes from offset 16 of in0, which has 2048"},
     {"bytes that are no hex", ARGS("{'bytes':'0g'}"), "the bytes of an argument"},
     {"half a byte", ARGS("{'bytes':'000'}"), "the bytes of an argument"},
     {"offset past the buffer",

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * triton.c - candidates in Python: which .py files are, and from one to something the runner loads.
+ * python_plan.c - candidates in Python: which .py files are, and from one to something the runner
+ * loads.
  *
  *     candidate.py -> plan, PTX -> checks -> cubin -> (simt: .so)
  */
-#include "toolchain/triton.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "eval/oracle.h"
 #include "stage/workshop.h"
+#include "toolchain/composer.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -54,20 +55,20 @@ bool stage_python_door(struct text source, const char *path, enum language *targ
                       "ModelNew (docs/tasks.md)");
 }
 
-bool workshop_find_triton(struct stage *st, struct error *err)
+bool workshop_find_composer(struct stage *st, struct error *err)
 {
-    if (st->settings.target != LANGUAGE_TRITON)
-        return error_set(err, ERROR_USE, "kernels in %s cannot be built yet",
-                         languages[st->settings.target].words);
-    st->triton = arena_alloc(st->a, sizeof *st->triton);
-    return triton_find(oracle_python(st->settings.python, st->a), &st->tools, st->a, st->triton,
-                       err);
+    bool own = st->settings.target == LANGUAGE_CUTEDSL && st->settings.dsl_python;
+    const char *python = own ? st->settings.dsl_python : st->settings.python;
+
+    st->composer = arena_alloc(st->a, sizeof *st->composer);
+    return composer_find(st->settings.target, oracle_python(python, st->a), &st->tools, st->a,
+                         st->composer, err);
 }
 
-bool workshop_triton(struct stage *st, const struct task *task, const struct candidate *cand,
-                     struct arena *a, struct build_result *out, struct error *err)
+bool workshop_compose(struct stage *st, const struct task *task, const struct candidate *cand,
+                      struct arena *a, struct build_result *out, struct error *err)
 {
-    const struct triton_request req = {
+    const struct composer_request req = {
         .source = cand->source,
         .task = task,
         .device = &st->device,
@@ -75,7 +76,7 @@ bool workshop_triton(struct stage *st, const struct task *task, const struct can
         .share = st->settings.kernels,
         .deadline_ms = st->settings.build_deadline_s * 1000,
     };
-    bool ok = triton_build(st->triton, &req, a, out, err);
+    bool ok = composer_build(st->composer, &req, a, out, err);
 
     json_own(a, out->launches);
     json_own(a, out->names);

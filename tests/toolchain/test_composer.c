@@ -3,9 +3,9 @@
  */
 #include "base/fs.h"
 #include "base/json.h"
+#include "toolchain/composer.h"
 #include "toolchain/launch_list.h"
 #include "toolchain/ptx_check.h"
-#include "toolchain/triton.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,6 +20,18 @@
     "\"op\": \"launch\", \"line\": 2, \"kernel\": \"k\", \"grid\": [8, 1, 1], "                    \
     "\"block\": [128, 1, 1], \"cluster\": [1, 1, 1], \"smem\": 16, "
 #define ONE(op) "{\"workspace\": [{\"bytes\": 64}], \"ops\": [{" op "}]}"
+
+#define POINTER(pointer)                                                                           \
+    ONE(LAUNCH "\"args\": [{\"bytes\": \"00000000000000000000000000000000\", "                     \
+               "\"pointers\": [" pointer "]}]")
+#define MAP_OF(dtype, dims, swizzle)                                                               \
+    "{\"buffer\": \"in0\", \"offset\": 0, \"dtype\": " dtype ", \"dims\": " dims                   \
+    ", \"strides_bytes\": [256], \"box\": [32, 2], \"element_strides\": [1, 1], "                  \
+    "\"swizzle\": " swizzle ", \"fill\": \"zero\", \"l2\": \"none\"}"
+#define MAP MAP_OF("\"f32\"", "[64, 2]", "\"128\"")
+#define MAPPED(map, number)                                                                        \
+    "{\"workspace\": [], \"maps\": [" map "], \"ops\": [{" LAUNCH "\"args\": [{\"map\": " number   \
+    "}]}]}"
 
 static const struct list_case {
     const char *name, *list;
@@ -52,6 +64,34 @@ static const struct list_case {
      VERDICT_BAD_LAUNCH, "neither bytes"},
     {"refuses half a byte", ONE(LAUNCH "\"args\": [{\"bytes\": \"401\"}]"), VERDICT_BAD_LAUNCH,
      "neither bytes"},
+    {"takes a struct with a pointer inside",
+     POINTER("{\"at\": 8, \"buffer\": \"out0\", "
+             "\"offset\": 4}"),
+     VERDICT_PASS, ""},
+    {"refuses a pointer past the end of its struct",
+     POINTER("{\"at\": 9, \"buffer\": \"out0\", \"offset\": 4}"), VERDICT_BAD_LAUNCH, "outside of"},
+    {"refuses a pointer into what is not there",
+     POINTER("{\"at\": 0, \"buffer\": \"out1\", \"offset\": 4}"), VERDICT_BAD_LAUNCH,
+     "does not exist"},
+    {"refuses a pointer in less than 8 bytes",
+     ONE(LAUNCH "\"args\": [{\"bytes\": \"00\", \"pointers\": [{\"at\": 0, \"buffer\": \"in0\", "
+                "\"offset\": 0}]}]"),
+     VERDICT_BAD_LAUNCH, "outside of"},
+    {"takes a tensor map", MAPPED(MAP, "0"), VERDICT_PASS, ""},
+    {"refuses a tensor map that is not there", MAPPED(MAP, "1"), VERDICT_BAD_LAUNCH,
+     "map that does not exist"},
+    {"refuses a tensor map of what is not there",
+     MAPPED("{\"buffer\": \"in3\", \"offset\": 0, \"dims\": [1]}", "0"), VERDICT_BAD_LAUNCH,
+     "buffer that does not exist"},
+    {"refuses a tensor map of six dimensions",
+     MAPPED("{\"buffer\": \"in0\", \"offset\": 0, \"dims\": [1, 1, 1, 1, 1, 1]}", "0"),
+     VERDICT_BAD_LAUNCH, "1 to 5"},
+    {"refuses a tensor map of no type", MAPPED(MAP_OF("\"f33\"", "[64, 2]", "\"128\""), "0"),
+     VERDICT_BAD_LAUNCH, "no such dtype"},
+    {"refuses a tensor map of no size", MAPPED(MAP_OF("\"f32\"", "[64, 0]", "\"128\""), "0"),
+     VERDICT_BAD_LAUNCH, "dims of a tensor map"},
+    {"refuses a tensor map of no swizzle", MAPPED(MAP_OF("\"f32\"", "[64, 2]", "\"129\""), "0"),
+     VERDICT_BAD_LAUNCH, "no such swizzle"},
     {"refuses an argument of another kind", ONE(LAUNCH "\"args\": [7]"), VERDICT_BAD_LAUNCH,
      "neither bytes"},
     {"refuses a launch without arguments' list", ONE(LAUNCH "\"args\": {}"), VERDICT_BAD_LAUNCH,
@@ -167,13 +207,13 @@ static void a_string_has_no_escapes(void **state)
 }
 
 /* A Python that sees no packages. */
-static void a_missing_triton_is_told_with_its_remedy(void **state)
+static void a_missing_language_is_told_with_its_remedy(void **state)
 {
     static const char script[] = "#!/bin/sh\nexec python3 -S \"$@\"\n";
     struct arena *a = arena_new();
     struct tools tools = {0};
     struct error err = {0};
-    struct triton t;
+    struct composer t;
     char *dir, *bare;
 
     (void)state;
@@ -181,10 +221,15 @@ static void a_missing_triton_is_told_with_its_remedy(void **state)
     bare = path_join(a, dir, "bare");
     assert_true(file_write(bare, text_of(script), &err));
     assert_int_equal(chmod(bare, 0700), 0);
-    assert_false(triton_find(bare, &tools, a, &t, &err));
+    assert_false(composer_find(LANGUAGE_TRITON, bare, &tools, a, &t, &err));
     assert_int_equal(err.kind, ERROR_MACHINE);
-    assert_non_null(strstr(err.text, "has no Triton"));
-    assert_non_null(strstr(err.hint, "bare -m pip install triton"));
+    assert_non_null(strstr(err.text, "has no triton"));
+    assert_non_null(strstr(err.hint, "bare -m pip install triton, or"));
+    err = (struct error){0};
+    assert_false(composer_find(LANGUAGE_CUTEDSL, bare, &tools, a, &t, &err));
+    assert_non_null(strstr(err.text, "has no cutedsl"));
+    assert_non_null(strstr(err.hint, "pip install nvidia-cutlass-dsl, or"));
+    assert_non_null(strstr(err.hint, "--dsl-python"));
     dir_remove(dir, &err);
     arena_free(a);
 }
@@ -196,7 +241,7 @@ int main(void)
         cmocka_unit_test(copies_only_what_was_checked),
         cmocka_unit_test(a_module_has_kernels_and_nothing_else),
         cmocka_unit_test(a_string_has_no_escapes),
-        cmocka_unit_test(a_missing_triton_is_told_with_its_remedy),
+        cmocka_unit_test(a_missing_language_is_told_with_its_remedy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * triton.c - a candidate in Triton: its file to PTX, cubin and launch list; see triton.h.
+ * composer.c - a candidate in Python: its file to PTX, cubin and launch list; see composer.h.
  *
  * Invariants
  * 1. What is run is what was checked: kernel.ptx is written here from the answer, inspected, and
  *    the cubin is made from that file by a process that no foreign code was in.
  * 2. The cache key covers all that decides the result: source, sizes, device, the versions of
- *    Triton and ptxas, the guest's own text. What failed is not kept.
+ *    the language and ptxas, the guest's own text. What failed is not kept.
  */
-#include "toolchain/triton.h"
+#include "toolchain/composer.h"
 
 #include "base/clock.h"
 #include "base/fs.h"
@@ -48,7 +48,19 @@ static const char ptx_file[] = "kernel.ptx", cubin_file[] = "kernel.cubin",
                   log_file[] = "compile.log", answer_file[] = "build.json";
 static const char *const kept_files[] = {ptx_file, cubin_file, log_file, answer_file};
 static const char *const scripts[] = {"oracle/plan_guest.py", "oracle/plan_objects.py",
-                                      "oracle/plan_ptx.py", "oracle/plan_triton.py"};
+                                      "oracle/plan_ptx.py", "oracle/plan_launch.py"};
+
+/* What differs between the languages. */
+static const struct composing {
+    const char *package, *distributions; /* what is imported; names it is installed by */
+    const char *script;                  /* of the guest */
+    const char *setting;                 /* names the Python */
+} composings[LANGUAGE_COUNT] = {
+    [LANGUAGE_TRITON] = {"triton", "triton pytorch-triton triton-nightly", "oracle/plan_triton.py",
+                         "--python"},
+    [LANGUAGE_CUTEDSL] = {"nvidia_cutlass_dsl", "nvidia-cutlass-dsl", "oracle/plan_cutedsl.py",
+                          "--dsl-python"},
+};
 
 static void verdict_set(struct verdict *v, enum verdict_kind kind, const char *summary,
                         const char *detail, const char *advice)
@@ -58,12 +70,12 @@ static void verdict_set(struct verdict *v, enum verdict_kind kind, const char *s
 
 /* ---- what is installed --------------------------------------------------------------- */
 
-/* Finds Triton without importing it. */
+/* Finds a language without importing it: its package, then its distributions' names. */
 static const char find_script[] =
-    "import importlib.metadata as m, importlib.util as u, json, os\n"
-    "spec = u.find_spec('triton')\n"
+    "import importlib.metadata as m, importlib.util as u, json, os, sys\n"
+    "spec = u.find_spec(sys.argv[1])\n"
     "root = list(spec.submodule_search_locations)[0] if spec else ''\n"
-    "names = [n for n in ('triton', 'pytorch-triton', 'triton-nightly') if root]\n"
+    "names = [n for n in sys.argv[2].split() if root]\n"
     "def version(n):\n"
     "    try: return m.version(n)\n"
     "    except Exception: return ''\n"
@@ -72,11 +84,14 @@ static const char find_script[] =
     "print(json.dumps({'root': root, 'version': (said or [''])[0],\n"
     "                  'ptxas': p if root and os.access(p, os.X_OK) else ''}))\n";
 
-static bool missing(const char *python, struct error *err)
+static bool missing(const struct composer *t, struct error *err)
 {
-    error_set(err, ERROR_MACHINE, "%s has no Triton, which this candidate is written in", python);
-    return error_hint(err, "%s -m pip install triton, or name a Python that has it (--python)",
-                      python);
+    const char *names = composings[t->language].distributions;
+
+    error_set(err, ERROR_MACHINE, "%s has no %s, which this candidate is written in", t->python,
+              languages[t->language].name);
+    return error_hint(err, "%s -m pip install %.*s, or name a Python that has it (%s)", t->python,
+                      (int)strcspn(names, " "), names, composings[t->language].setting);
 }
 
 /* "Cuda compilation tools, release 12.8, V12.8.93" */
@@ -96,26 +111,28 @@ static const char *ptxas_version(const char *ptxas, struct arena *a)
                : NULL;
 }
 
-bool triton_find(const char *python, const struct tools *tools, struct arena *a, struct triton *out,
-                 struct error *err)
+bool composer_find(enum language language, const char *python, const struct tools *tools,
+                   struct arena *a, struct composer *out, struct error *err)
 {
-    const char *argv[] = {python, "-I", "-B", "-c", find_script, NULL};
+    const struct composing *how = &composings[language];
+    const char *argv[] = {python, "-I", "-B", "-c", find_script, how->package, how->distributions,
+                          NULL};
     struct proc_spec spec = {.argv = argv, .deadline_ms = FIND_MS};
     struct error bad = {0};
     struct proc_result r;
     json_t *said = NULL;
 
-    *out = (struct triton){.python = python};
+    *out = (struct composer){.language = language, .python = python};
     if (!proc_run(&spec, a, &r, err))
-        return error_add(err, "looking for Triton");
+        return error_add(err, "looking for %s", languages[language].words);
     if (r.end != PROC_EXITED || r.code != 0 || !json_parse(r.out, "Python", &said, &bad)) {
-        error_set(err, ERROR_MACHINE, "%s cannot say whether it has Triton (%s): %.300s", python,
-                  proc_end_text(&r, a), r.err.data);
-        return error_hint(err, "is this a Python of 3.9 or later? --python names another");
+        error_set(err, ERROR_MACHINE, "%s cannot say whether it has %s (%s): %.300s", python,
+                  languages[language].words, proc_end_text(&r, a), r.err.data);
+        return error_hint(err, "is this a Python of 3.9 or later? %s names another", how->setting);
     }
     json_own(a, said);
     if (*json_string_or(said, "root", "") == '\0')
-        return missing(python, err);
+        return missing(out, err);
     out->version = json_string_or(said, "version", "");
     out->ptxas = json_string_or(said, "ptxas", "");
     if (*out->ptxas == '\0')
@@ -127,7 +144,7 @@ bool triton_find(const char *python, const struct tools *tools, struct arena *a,
 }
 
 /* The newest PTX that this ptxas takes: 12.8 -> 8.7, 13.0 -> 9.0. */
-static int ptx_version(const struct triton *t)
+static int ptx_version(const struct composer *t)
 {
     int major = 0, minor = 0;
 
@@ -140,22 +157,22 @@ static int ptx_version(const struct triton *t)
 
 /* ---- asking the guest ------------------------------------------------------------------ */
 
-static bool cache_key(const struct triton *t, const char *request, struct text source,
+static bool cache_key(const struct composer *t, const char *request, struct text source,
                       struct arena *a, char key[65], struct error *err)
 {
     struct hash h = hash_init();
 
-    hash_add_text(&h, text_of("cutegen triton 1 " CUTEGEN_VERSION));
+    hash_add_text(&h, text_of("cutegen composer 2 " CUTEGEN_VERSION));
     hash_add_text(&h, source);
     hash_add_text(&h, text_of(request));
     hash_add_text(&h, text_of(t->version));
     hash_add_text(&h, text_of(t->ptxas_version ? t->ptxas_version : "none"));
-    for (size_t i = 0; i < ARRAY_LEN(scripts); i++) {
+    for (size_t i = 0; i <= ARRAY_LEN(scripts); i++) {
+        const char *name = i < ARRAY_LEN(scripts) ? scripts[i] : composings[t->language].script;
         struct text script;
         char *path;
 
-        if (!home_data(scripts[i], a, &path, err) ||
-            !file_read(path, SCRIPT_LIMIT, a, &script, err))
+        if (!home_data(name, a, &path, err) || !file_read(path, SCRIPT_LIMIT, a, &script, err))
             return false;
         hash_add_text(&h, script);
     }
@@ -176,8 +193,9 @@ static const char *const *environment(struct arena *a)
 }
 
 /* It reads Python, its own scripts and the candidate's copy; it writes its answer. */
-static bool run_guest(const struct triton *t, const struct triton_request *req, const char *module,
-                      const char *line, struct arena *a, struct proc_result *r, struct error *err)
+static bool run_guest(const struct composer *t, const struct composer_request *req,
+                      const char *module, const char *line, struct arena *a, struct proc_result *r,
+                      struct error *err)
 {
     char *script;
     const char *argv[] = {t->python, "-I", "-B", "-u", NULL, NULL};
@@ -210,7 +228,7 @@ static bool run_guest(const struct triton *t, const struct triton_request *req, 
 }
 
 /* The guest ended without an answer. */
-static void ended(const struct proc_result *r, const struct triton_request *req, struct arena *a,
+static void ended(const struct proc_result *r, const struct composer_request *req, struct arena *a,
                   struct verdict *v)
 {
     if (r->end == PROC_DEADLINE || proc_out_of_cpu(r)) {
@@ -230,8 +248,9 @@ static void ended(const struct proc_result *r, const struct triton_request *req,
 }
 
 /* The guest says why not. */
-static bool refused(const json_t *said, const struct triton_request *req, struct arena *a,
-                    struct verdict *v, struct error *err)
+static bool refused(const struct composer *t, const json_t *said,
+                    const struct composer_request *req, struct arena *a, struct verdict *v,
+                    struct error *err)
 {
     static const struct {
         const char *kind;
@@ -245,8 +264,10 @@ static bool refused(const json_t *said, const struct triton_request *req, struct
     enum verdict_kind found = VERDICT_BAD_PLAN;
 
     if (!strcmp(kind, "missing") || !strcmp(kind, "machine")) {
-        error_set(err, ERROR_MACHINE, "Triton could not be used: %.600s", text);
-        return error_hint(err, "does it work outside of cutegen? python -c 'import triton'");
+        error_set(err, ERROR_MACHINE, "%s %s could not be used: %.600s",
+                  languages[t->language].name, t->version, text);
+        return error_hint(err, "does it work outside of cutegen? is it a version that %s names?",
+                          languages[t->language].page);
     }
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         if (!strcmp(kind, kinds[i].kind))
@@ -255,7 +276,7 @@ static bool refused(const json_t *said, const struct triton_request *req, struct
     if (line <= 0)
         return true;
     v->findings[0] = (struct finding){.kind = verdict_names[found],
-                                      .where = arena_printf(a, "%s:%d", TRITON_SOURCE_NAME, line),
+                                      .where = arena_printf(a, "%s:%d", COMPOSER_SOURCE_NAME, line),
                                       .line = diag_source_line(req->source, line, a),
                                       .text = text};
     v->finding_count = 1;
@@ -290,16 +311,16 @@ static json_t *names_of(const json_t *launches, struct verdict *v)
     return names;
 }
 
-static bool take_answer(const json_t *said, const struct triton_request *req, struct arena *a,
+static bool take_answer(const json_t *said, const struct composer_request *req, struct arena *a,
                         struct build_result *out, struct error *err)
 {
     const struct launch_subject subject = {.in_count = req->task->in_count,
                                            .out_count = req->task->out_count,
                                            .source = req->source,
-                                           .name = TRITON_SOURCE_NAME};
+                                           .name = COMPOSER_SOURCE_NAME};
     const char *ptx = json_string_or(said, "ptx", "");
     struct ptx_subject code = {
-        .ptx = text_of(ptx), .source = req->source, .name = TRITON_SOURCE_NAME};
+        .ptx = text_of(ptx), .source = req->source, .name = COMPOSER_SOURCE_NAME};
 
     if (*ptx == '\0' || code.ptx.len > PTX_LIMIT) {
         verdict_set(&out->verdict, VERDICT_BAD_PLAN, "the plan gave no PTX, or too much", "", NULL);
@@ -320,7 +341,7 @@ static bool take_answer(const json_t *said, const struct triton_request *req, st
 
 /* ---- ptxas ------------------------------------------------------------------------------ */
 
-/* "compute_80", "sm_90a" -> "sm_80", "sm_90a": from Hopper on Triton builds for one GPU. */
+/* "compute_80", "sm_90a" -> "sm_80", "sm_90a": from Hopper on code is for one GPU. */
 static const char *gpu_name(const struct device *device, struct arena *a)
 {
     const char *number = strchr(device->arch, '_');
@@ -330,13 +351,13 @@ static const char *gpu_name(const struct device *device, struct arena *a)
 }
 
 /* "ptxas /w/kernel.ptx, line 35; error   : Unknown instruction ..." */
-static void ptxas_verdict(struct text log, const struct triton_request *req, struct text ptx,
+static void ptxas_verdict(struct text log, const struct composer_request *req, struct text ptx,
                           struct arena *a, struct verdict *v)
 {
     const char *said = arena_strndup(a, log.data, log.len < 1500 ? log.len : 1500);
     const char *error = strstr(said, "error"), *at = strstr(said, ", line ");
     int number = at ? (int)strtol(at + 7, NULL, 10) : 0;
-    int line = ptx_source_line(ptx, number, TRITON_SOURCE_NAME);
+    int line = ptx_source_line(ptx, number, COMPOSER_SOURCE_NAME);
     const char *text = arena_printf(a, "ptxas: %.*s", error ? (int)strcspn(error, "\n") : 40,
                                     error ? error : "rejects the PTX of this kernel");
 
@@ -344,7 +365,7 @@ static void ptxas_verdict(struct text log, const struct triton_request *req, str
     if (line > 0) {
         v->findings[0] =
             (struct finding){.kind = "compile error",
-                             .where = arena_printf(a, "%s:%d", TRITON_SOURCE_NAME, line),
+                             .where = arena_printf(a, "%s:%d", COMPOSER_SOURCE_NAME, line),
                              .line = diag_source_line(req->source, line, a),
                              .text = text};
         v->finding_count = 1;
@@ -359,8 +380,8 @@ static bool is_plain(const char *path)
     return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1;
 }
 
-static bool run_ptxas(const struct triton *t, const struct triton_request *req, const char *folder,
-                      const char *made, const char *ptx_path, struct arena *a,
+static bool run_ptxas(const struct composer *t, const struct composer_request *req,
+                      const char *folder, const char *made, const char *ptx_path, struct arena *a,
                       struct proc_result *r, struct error *err)
 {
     const char *argv[] = {t->ptxas,
@@ -398,7 +419,7 @@ static bool run_ptxas(const struct triton *t, const struct triton_request *req, 
 }
 
 /* From the PTX that was checked, by a process without foreign code. */
-static bool assemble(const struct triton *t, const struct triton_request *req, struct arena *a,
+static bool assemble(const struct composer *t, const struct composer_request *req, struct arena *a,
                      struct build_result *out, struct error *err)
 {
     const char *folder = path_join(a, req->work_dir, "ptxas");
@@ -427,7 +448,7 @@ static bool assemble(const struct triton *t, const struct triton_request *req, s
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-static bool fetch(const struct triton_request *req, const char *key, struct arena *a,
+static bool fetch(const struct composer_request *req, const char *key, struct arena *a,
                   struct build_result *out)
 {
     struct error ignored = {0};
@@ -444,7 +465,7 @@ static bool fetch(const struct triton_request *req, const char *key, struct aren
     return out->launches && out->names;
 }
 
-static void keep(const struct triton_request *req, const char *key, struct arena *a,
+static void keep(const struct composer_request *req, const char *key, struct arena *a,
                  const struct build_result *out)
 {
     json_t *kept = json_pack("{s:O, s:O}", "launches", out->launches, "names", out->names);
@@ -455,10 +476,10 @@ static void keep(const struct triton_request *req, const char *key, struct arena
     json_decref(kept);
 }
 
-static bool make(const struct triton *t, const struct triton_request *req, const char *line,
+static bool make(const struct composer *t, const struct composer_request *req, const char *line,
                  struct arena *a, struct build_result *out, struct error *err)
 {
-    const char *module = path_join(a, req->work_dir, TRITON_SOURCE_NAME);
+    const char *module = path_join(a, req->work_dir, COMPOSER_SOURCE_NAME);
     struct error bad = {0};
     struct proc_result r;
     json_t *said = NULL;
@@ -473,19 +494,20 @@ static bool make(const struct triton *t, const struct triton_request *req, const
         return true;
     }
     ok = json_bool_or(said, "ok", false) ? take_answer(said, req, a, out, err)
-                                         : refused(said, req, a, &out->verdict, err);
+                                         : refused(t, said, req, a, &out->verdict, err);
     json_decref(said);
     if (ok && out->verdict.kind == VERDICT_PASS && t->ptxas)
         ok = assemble(t, req, a, out, err);
     return ok;
 }
 
-static char *request_line(const struct triton *t, const struct triton_request *req, struct arena *a)
+static char *request_line(const struct composer *t, const struct composer_request *req,
+                          struct arena *a)
 {
     json_t *r = plan_request(req->task, req->device);
     char *line;
 
-    json_object_set_new(r, "language", json_string("triton"));
+    json_object_set_new(r, "language", json_string(languages[t->language].name));
     json_object_set_new(r, "ptx_version", json_integer(ptx_version(t)));
     line = json_line(r, a);
     json_decref(r);
@@ -507,19 +529,20 @@ static char *with_module(const char *line, const char *module, struct arena *a)
     return out;
 }
 
-bool triton_build(const struct triton *t, const struct triton_request *req, struct arena *a,
-                  struct build_result *out, struct error *err)
+bool composer_build(const struct composer *t, const struct composer_request *req, struct arena *a,
+                    struct build_result *out, struct error *err)
 {
     int64_t begin = clock_ms();
     const char *asked = request_line(t, req, a);
-    const char *module = path_from_here(a, path_join(a, req->work_dir, TRITON_SOURCE_NAME));
+    const char *module = path_from_here(a, path_join(a, req->work_dir, COMPOSER_SOURCE_NAME));
     struct error ignored = {0};
     struct text log = text_of("");
     char key[65];
 
     verdict_set(&out->verdict, VERDICT_PASS, "built", "", NULL);
     if (!t->ptxas && req->device->kind == DEVICE_CUDA) {
-        error_set(err, ERROR_MACHINE, "there is no ptxas to make a cubin of Triton's PTX");
+        error_set(err, ERROR_MACHINE, "there is no ptxas to make a cubin of %s's PTX",
+                  languages[t->language].name);
         return error_hint(err, "it comes with Triton's wheel and with CUDA's toolkit (--cuda DIR)");
     }
     if (!cache_key(t, asked, req->source, a, key, err))
