@@ -8,8 +8,8 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from oracle.plan_objects import SIZES, Plan, PlanError  # noqa: E402
 from oracle.plan_launch import arguments_of, map_of  # noqa: E402
+from oracle.plan_objects import SIZES, Plan, PlanError  # noqa: E402
 from oracle.plan_ptx import Joined, parameter_count, parameters  # noqa: E402
 
 OWN = "/w/candidate.py"
