@@ -327,6 +327,7 @@ class Loaded:
             "returns": self.task.returns,
             "variants": self.task.variants,
             "call": self._call(),
+            "same_forward": sizes.same_forward(self.task, FIRST_SEED) if self.fixed or self.task.variants > 1 else None,
             "training": self.training,
             "judged_source": self.source.rewritten(self.values) if changed else None,
             "backward": self.task.backward,

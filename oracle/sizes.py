@@ -12,6 +12,7 @@ formula, so that a plan can compute it from the call's tensors.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterator
@@ -148,6 +149,35 @@ def _points(
         written = _run(task, dict(fixed), seed, needs_numbers)
         if written:
             yield written
+
+
+def same_forward(task: Task, seed: int) -> bool:
+    """Does the file's own Model, its constants as they are written, compute on this task's inputs what the task does? Not where
+    forward uses a constant that was changed: x / N."""
+    written = {**task.source.literals, **task.source.constants}
+    if all(written[name] == value for name, value in task.values.items()):
+        return True
+    for real in (False, True):
+        try:
+            if real and _elements(task, task.values, seed) > MAX_ELEMENTS:
+                return False
+            changed, plain = (_nodes(task, values, task.values, seed, real) for values in (task.values, {}))
+        except Exception:  # whatever a task does at sizes it was not written for
+            continue
+        if real or not any(node["op"] == "constant" for node in changed):
+            return changed == plain
+    return False
+
+
+def _nodes(of: Task, values: dict[str, int], sizes: dict[str, int], seed: int, real: bool) -> list[dict[str, Any]]:
+    """The graph of the Model of these constants, made for and given inputs of those sizes."""
+    device = torch.device("cpu" if real else "meta")
+    with contextlib.nullcontext() if real else OnMeta():
+        inputs = Task(of.source, sizes, torch.device("cpu"), of.variant, of.backward)
+        task = Task(of.source, values, torch.device("cpu"), of.variant, of.backward)
+        task.module.get_init_inputs = getattr(inputs.module, "get_init_inputs", list)  # type: ignore[attr-defined]
+        arguments, model = inputs.arguments(seed, device), task.model(seed, device)
+    return trace(task, model, arguments, arguments.tensors)[0].write()
 
 
 def _run(task: Task, values: dict[str, int], seed: int, real: bool) -> Point | None:

@@ -207,7 +207,7 @@ struct shape_result {
     json_t *inputs, *outputs; /* lists of TENSOR (docs/architecture.md) */
     struct verdict verdict;
     double time_us, floor_us;
-    json_t *launches; /* its launch list */
+    json_t *launches; /* its launch list; with it the call's scalars and how it was written */
     /* Hash of the code it ran: the same where one build serves several shapes. */
     const char *module_hash;
 };

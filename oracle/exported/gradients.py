@@ -100,7 +100,7 @@ class Gradients:
         """What Model.forward returns for these."""
         count = self.export.argument_tensors
         with self._filled(ins[count:]) as model:
-            args, kwargs = _decoded(self.export.call, ins[:count])
+            args, kwargs = _decoded(self.export.call_of(ins), ins[:count])
             return self.export.reference.Model.forward(model, *args, **kwargs)
 
     # ---- backward -------------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ class Gradients:
 
     def of(self, ins: list[torch.Tensor], grads: list[Any], needed: list[bool]) -> list[Any]:
         again = torch.is_grad_enabled()  # derivatives of the gradients are wanted too
-        found = None if self.kernel is None or again else self.kernel.judged_gradients(ins, grads)
+        found = None if self.kernel is None or again else self.kernel.judged_gradients(ins, grads, self.export.call_of(ins))
         if found is None:
             found = self._of_reference(ins, grads, needed, again)
         return [None if not n else torch.zeros_like(t) if g is None else g for t, g, n in zip(ins, found, needed)]

@@ -11,8 +11,9 @@
     record.json      verdict, hashes, device, versions
 
 1. Code runs only if its SHA-256 is the one that was judged, on the architecture it was judged on.
-2. A launch list runs only for the shapes, dtypes, strides, alignment and scalars it was judged with; other strides
-   and addresses are copied to such, everything else is an error, or left to Model where the export says so.
+2. A launch list runs only for the shapes, dtypes, strides, alignment and other arguments (numbers, texts, None, names
+   of a dict) it was judged with; other strides and addresses are copied to such, everything else is an error, or left
+   to Model where the export says so.
 3. The operator is pure: outputs are new, inputs stay as they are. An input that requires grad gets its gradient
    (gradients.py), or an error.
 """
@@ -29,6 +30,7 @@ import subprocess
 import tempfile
 import threading
 import warnings
+import weakref
 from typing import Any, Callable
 
 import torch
@@ -128,6 +130,80 @@ def _plain_facts(model: torch.nn.Module) -> dict[str, Any]:
     return facts
 
 
+# ---- arguments as they were judged ---------------------------------------------------------------------
+
+_NUMBERS = {"bool": (bool,), "int": (int,), "float": (float,)}
+
+
+def _fits(data: dict[str, Any], value: Any, tensors: list[Any]) -> bool:
+    """Is this argument what was judged, but for the numbers in its tensors? They are added in the judged order."""
+    ((kind, judged),) = data.items()
+    if kind == "tensor":
+        tensors.append(value)
+        return isinstance(value, torch.Tensor)
+    if kind in ("list", "tuple"):
+        return isinstance(value, (list, tuple)) and len(value) == len(judged) and all(_fits(d, v, tensors) for d, v in zip(judged, value))
+    if kind == "dict":
+        return isinstance(value, dict) and value.keys() == judged.keys() and all(_fits(d, value[k], tensors) for k, d in judged.items())
+    if kind in _NUMBERS:
+        known = float.fromhex(judged) if kind == "float" else int(judged)
+        return isinstance(value, _NUMBERS[kind]) and (kind == "bool" or not isinstance(value, bool)) and (value == known or value != value and known != known)
+    if kind == "none":
+        return value is None
+    if kind == "dtype":
+        return value is getattr(torch, judged)
+    if kind == "device":
+        return isinstance(value, (torch.device, str))
+    return isinstance(value, str) and value == judged
+
+
+def _loosely(value: Any, tensors: list[Any]) -> bool:
+    """The same where the judged arguments are not plain data: only tensors in lists can be told apart."""
+    if isinstance(value, (list, tuple)):
+        return all(_loosely(item, tensors) for item in value)
+    tensors.append(value)
+    return isinstance(value, torch.Tensor)
+
+
+def _words(value: Any) -> str:
+    """An argument in an error's text."""
+    if isinstance(value, torch.Tensor):
+        return "a tensor"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(_words(item) for item in value)}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {_words(item)}' for key, item in value.items())}}}"
+    return repr(value)[:80]
+
+
+def _judged_words(data: dict[str, Any]) -> str:
+    ((kind, judged),) = data.items()
+    if kind in ("list", "tuple"):
+        return f"[{', '.join(_judged_words(item) for item in judged)}]"
+    if kind == "dict":
+        return f"{{{', '.join(f'{key}: {_judged_words(item)}' for key, item in judged.items())}}}"
+    plain = {"tensor": "a tensor", "none": "None", "device": "a device", "dtype": f"torch.{judged}"}
+    return plain.get(kind) or (repr(float.fromhex(judged)) if kind == "float" else str(judged) if kind in _NUMBERS else repr(judged))
+
+
+_GONE = object()
+
+
+def _watched(model: torch.nn.Module) -> list[tuple[Any, Any, Any]]:
+    """What _plain_facts would say, to be compared sooner: (dictionary, key, value), key "" of its length. A list may
+    change in place: a module that has one is compared in full each time."""
+    found: list[tuple[Any, Any, Any]] = []
+    for part in model.modules():
+        facts = vars(part)
+        found.append((facts, "", len(facts)))
+        for name, value in facts.items():
+            if isinstance(value, list):
+                return [(None, None, None)]
+            if not name.startswith("_") and name != "training" and not isinstance(value, (torch.Tensor, torch.nn.Module)):
+                found.append((facts, name, value))
+    return found
+
+
 _PLAIN_TENSORS = (torch.Tensor, torch.nn.Parameter)
 
 
@@ -168,6 +244,8 @@ class Export:
         parameters = list(inspect.signature(reference.Model.forward).parameters.values())[1:]
         self.parameters = [(p.name, p.default is not p.empty, p.default) for p in parameters]
         self.spread = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
+        self.calls = [self._pattern(case.get("call")) for case in self.cases]
+        self.watched: Any = weakref.WeakKeyDictionary()
         self.training, self.training_counts = self.table["training"], self._training_counts()
         self.lock = threading.RLock()
         self.driver: Any = None
@@ -183,13 +261,29 @@ class Export:
         compiler = getattr(torch, "compiler", None)
         self.compiling = getattr(compiler, "is_compiling", bool)
         self.modes: Any = _modes()
-        # Whether _directly may be tried: no scalars to compare, no gradients to make.
-        self.direct = self.modes is not None and self.device["kind"] == "cuda" and not self.upstream and not any(self.scalars)
+        # Whether _directly may be tried: nothing but tensors to compare, no gradients to make.
+        flat = all(call is not None and all("tensor" in data for data in call) for call in self.calls)
+        self.direct = self.modes is not None and self.device["kind"] == "cuda" and not self.upstream and flat
         self.warned: set[str] = set()
         self.native: Any = None
         self.how = "python: this export was judged on simt"
-        self.namespace = f"cutegen_{self.table['name']}_{hashlib.sha256(text).hexdigest()[:12]}"
+        self.namespace = f"cutegen_{self.table['name']}_{self._identity(text, kernel)}"
         self.operator = self._register(native)
+
+    def _identity(self, text: bytes, kernel: Any) -> str:
+        """Of what the operator does, gradients included: exports that differ in either are two operators."""
+        with open(os.path.join(self.folder, "reference.py"), "rb") as file:
+            parts = [text, file.read(), kernel.namespace.encode() if kernel not in (None, self) else b""]
+        return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:12]
+
+    def _pattern(self, call: Any) -> list[Any] | None:
+        """The judged arguments in the forward's order; None: they were not plain data."""
+        if call is None:
+            return None
+        args, kwargs = call["list"][0]["list"], call["list"][1]["dict"]
+        if self.spread:
+            return [*args, *kwargs.values()]
+        return [*args, *(kwargs[p[0]] for p in self.parameters[len(args) :])]
 
     def _without_upstream(self, items: list[Any]) -> list[Any]:
         return items[: self.argument_tensors] + items[self.argument_tensors + self.upstream :]
@@ -207,13 +301,13 @@ class Export:
                 "use Model, or run cutegen for a task made like that"
             )
         if other:
-            object.__setattr__(model, "_cutegen_unjudged", other[0])
+            object.__setattr__(model, "_cutegen_unjudged", f"{other[0]} = {mine.get(other[0])!r}")
         if self.table["writes"]:
             self._warn(f"Model.forward also writes into {', '.join(self.table['writes'])}; ModelNew does not")
 
     def forward(self, model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.direct and not self.compiling() and not kwargs and len(args) == len(self.parameters) == self.argument_tensors:
-            if not model._cutegen_unjudged and not (self.training_counts and model.training != self.training):
+            if not self._unjudged(model) and not (self.training_counts and model.training != self.training):
                 made = self._directly([*args, *self._held(model)] if self.held else args)
                 if made is not None:
                     return made if self.plain else _arranged(self.returns, [made] if self.output_count == 1 else list(made))
@@ -225,12 +319,13 @@ class Export:
             raise self._arguments_wrong(given)
         if any(t.numel() == 0 for t in tensors):
             return self.reference.Model.forward(model, *args, **kwargs)  # nothing to compute: Model knows its shape
-        tensors += self._held(model)
+        held = self._held(model)
         if not self.compiling() and self._transformed():
             return self._of_reference(model, args, kwargs)
-        number = self._case(tensors, scalars)
-        if number < 0 or model._cutegen_unjudged or (self.training_counts and model.training != self.training):
-            return self._otherwise(model, args, kwargs, tensors, scalars)
+        number, found = self._judged_call(given, held)
+        tensors = found if number >= 0 else tensors + held
+        if number < 0 or self._unjudged(model) or (self.training_counts and model.training != self.training):
+            return self._otherwise(model, args, kwargs, (tensors, scalars, given))
         if self.upstream:
             wants_grad = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
             return self.gradients.forward(tensors) if wants_grad else self.reference.Model.forward(model, *args, **kwargs)
@@ -238,6 +333,22 @@ class Export:
         if self.plain:
             return made
         return _arranged(self.returns, [made] if self.output_count == 1 else list(made))
+
+    def _unjudged(self, model: torch.nn.Module) -> Any:
+        """What of this model is not as it was judged: since it was made, or set later. Not followed by torch.compile."""
+        if model._cutegen_unjudged or self.compiling():
+            return model._cutegen_unjudged
+        for facts, key, value in self.watched.get(model, ((None, None, None),)):
+            if facts is None or (facts.get(key, _GONE) is not value if key else len(facts) != value):
+                break
+        else:
+            return None
+        mine, judged = _plain_facts(model), _plain_facts(self.gradients.model())
+        other = [key for key in sorted(set(mine) | set(judged)) if mine.get(key) != judged.get(key)]
+        if other:
+            return f"{other[0]} = {mine.get(other[0])!r}"
+        self.watched[model] = _watched(model)
+        return None
 
     def _transformed(self) -> bool:
         """Is this inside torch.func's transforms, or do tangents go along? The kernel knows nothing of either."""
@@ -281,7 +392,7 @@ class Export:
             return None
         wants_grad, device, number = torch.is_grad_enabled(), -1, -1
         for t in tensors:
-            if type(t) not in _PLAIN_TENSORS or wants_grad and t.requires_grad:
+            if type(t) not in _PLAIN_TENSORS or wants_grad and t.requires_grad or t.is_neg():
                 return None
         device = tensors[0].get_device()
         if device < 0:
@@ -292,7 +403,8 @@ class Export:
             pointers = []
             for t, kind in zip(tensors, kinds):
                 pointer = t.data_ptr()
-                if t.shape != kind[0] or t.dtype != kind[1] or t.stride() != kind[2] or pointer % self.alignment or t.get_device() != device:
+                other = t.shape != kind[0] or t.dtype != kind[1] or t.stride() != kind[2] or t.get_device() != device
+                if other or pointer % self.alignment or not pointer:  # none: a tensor of zeros that has no memory
                     break
                 pointers.append(pointer)
             else:
@@ -327,7 +439,11 @@ class Export:
     def _bound(self, args: Any, kwargs: dict[str, Any]) -> list[Any]:
         """The arguments in the forward's order, defaults filled in; torch.compile follows this, and not inspect.bind."""
         if self.spread:
-            return [*args, *kwargs.values()]
+            call = self.cases[0].get("call")
+            names = list(call["list"][1]["dict"]) if call else list(kwargs)
+            if set(kwargs) != set(names) or call and len(args) != len(call["list"][0]["list"]):
+                raise TypeError(f"this kernel was judged with {len(call['list'][0]['list'])} arguments and the keywords {names}, got {len(args)} and {list(kwargs)}")
+            return [*args, *(kwargs[name] for name in names)]
         if len(args) > len(self.parameters):
             raise TypeError(f"forward() takes {len(self.parameters)} arguments, {len(args)} were given")
         given = list(args)
@@ -340,14 +456,31 @@ class Export:
                 raise TypeError(f"forward() got an argument {name} that it does not take, or twice")
         return given
 
-    def _case(self, tensors: Any, scalars: Any = None) -> int:
-        """The number of the case that was judged with these, or -1. Without upstream gradients: those follow from the rest."""
+    def _judged_call(self, given: Any, held: list[Any]) -> tuple[int, list[Any]]:
+        """The number of the case that was judged with these arguments, or -1, and its tensors."""
+        for number, call in enumerate(self.calls):
+            tensors: list[Any] = []
+            if call is None:
+                fits = _loosely(given, tensors) and len(tensors) == self.argument_tensors
+            else:
+                fits = len(call) == len(given) and all(_fits(data, value, tensors) for data, value in zip(call, given))
+            if fits and self._case([*tensors, *held], number) == number:
+                return number, [*tensors, *held]
+        return -1, []
+
+    def call_of(self, tensors: Any) -> Any:
+        """How Model.forward was called where these tensors were judged."""
+        return self.cases[max(0, self._case(tensors))].get("call")
+
+    def _case(self, tensors: Any, only: int = -1) -> int:
+        """The number of the case that was judged with these tensors, or -1. Without upstream gradients: those follow from
+        the rest. No two cases have the same."""
         whole = len(tensors) == len(self.inputs)
         for t, dtype in zip(tensors, self.dtypes if whole else self.forward_dtypes):
             if t.dtype != dtype or t.layout != torch.strided:
                 return -1
         for number, shapes in enumerate(self.shapes if whole else self.forward_shapes):
-            if scalars is not None and scalars != self.scalars[number]:
+            if only >= 0 and number != only:
                 continue
             for t, shape in zip(tensors, shapes):
                 if t.shape != shape:
@@ -356,11 +489,11 @@ class Export:
                 return number
         return -1
 
-    def _otherwise(self, model: Any, args: Any, kwargs: Any, tensors: list[Any], scalars: list[Any]) -> Any:
-        """What was not judged: Model where the export says so, else an error."""
+    def _otherwise(self, model: Any, args: Any, kwargs: Any, what: tuple[Any, Any, Any]) -> Any:
+        """What was not judged: Model where the export says so, else an error. `what`: tensors, numbers, all arguments."""
         if not self.fallback:
-            raise self._refusal(tensors, scalars, model)
-        self._warn(f"left to Model: {self._refusal(tensors, scalars, model)}")
+            raise self._refusal(*what, model)
+        self._warn(f"left to Model: {self._refusal(*what, model)}")
         return self.reference.Model.forward(model, *args, **kwargs)
 
     def _training_counts(self) -> bool:
@@ -386,10 +519,11 @@ class Export:
     def _reduced(self) -> str:
         return f" (judged with {self.table['scaled']})" if self.table["scaled"] else ""
 
-    def _refusal(self, tensors: Any, scalars: Any = None, model: Any = None) -> Exception:
+    def _refusal(self, tensors: Any, scalars: Any = None, given: Any = None, model: Any = None) -> Exception:
         """Why these are not in the table, in words."""
-        if getattr(model, "_cutegen_unjudged", None):
-            return ValueError(f"this ModelNew was made with another {model._cutegen_unjudged} than was judged")
+        other = model is not None and self._unjudged(model)
+        if other:
+            return ValueError(f"this ModelNew has {other}, which this kernel was not judged with: set it back, or use Model")
         inputs, dtypes, table = self.inputs, self.dtypes, self.shapes
         if len(tensors) < len(inputs):
             inputs, dtypes, table = self._without_upstream(inputs), self.forward_dtypes, self.forward_shapes
@@ -415,8 +549,14 @@ class Export:
                     f"use Model, judge that shape with cutegen, or export with --fallback"
                 )
         if scalars is not None and all(scalars != known for known in self.scalars):
-            return ValueError(f"this kernel was judged with scalar arguments {self.scalars[0]}, got {scalars}")
-        return ValueError("this combination of shapes was not judged; use Model, or export with --fallback")
+            numbers = " or ".join(str(known) for k, known in enumerate(self.scalars) if known not in self.scalars[:k])
+            return ValueError(f"this kernel was judged with scalar arguments {numbers}, got {scalars}")
+        if given is not None and self.calls[0] is not None and not any(
+            call is not None and len(call) == len(given) and all(_fits(data, value, []) for data, value in zip(call, given)) for call in self.calls
+        ):
+            judged = ", ".join(_judged_words(data) for data in self.calls[0])
+            return ValueError(f"this kernel was judged with the arguments ({judged}), got ({', '.join(_words(v) for v in given)})")
+        return ValueError("this combination of arguments was not judged; use Model, or export with --fallback")
 
     def _warn(self, text: str) -> None:
         if text not in self.warned:
@@ -502,10 +642,10 @@ class Export:
         with self.below():
             return self.operator(*ins)
 
-    def judged_gradients(self, ins: list[torch.Tensor], grads: list[Any]) -> list[Any] | None:
-        """Of a backward: the gradient of each of `ins`, None where there is none; None: not judged for these shapes."""
+    def judged_gradients(self, ins: list[torch.Tensor], grads: list[Any], call: Any) -> list[Any] | None:
+        """Of a backward: the gradient of each of `ins`, None where there is none; None: not judged for this call."""
         number, first = self._case(ins), self.argument_tensors
-        if number < 0:
+        if number < 0 or self.cases[number].get("call") != call:
             return None
         kinds = zip(self.dtypes[first : first + self.upstream], self.shapes[number][first : first + self.upstream])
         given = [g for g in grads if g is None or g.is_floating_point()]

@@ -47,12 +47,13 @@ static void print_export(const struct cli *cli, const struct export_summary *s)
 {
     if (cli->json) {
         print_json(json_pack(
-            "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "run",
+            "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "run",
             json_from_string(s->run_id), "accepted", json_from_string(s->accepted), "dir",
             json_from_string(s->dir), "module", json_from_string(s->module_path), "source",
             json_from_string(s->source_path), "record", json_from_string(s->record_path), "wheel",
             json_from_string(s->wheel_path), "code", json_from_string(s->code_hash), "scaled",
-            json_from_string(s->scaled), "backward", json_from_string(s->backward_id)));
+            json_from_string(s->scaled), "left_out", json_from_string(s->left_out), "backward",
+            json_from_string(s->backward_id)));
         return;
     }
     if (s->wheel_path)
@@ -68,6 +69,10 @@ static void print_export(const struct cli *cli, const struct export_summary *s)
         printf("reduced   %s: for these sizes only; judge the full ones on a GPU:\n"
                "          cutegen export %s --device cuda:0\n",
                s->scaled, s->run_id);
+    if (s->left_out)
+        printf("left out  %s: judged, but reference.py is another function there (its constants "
+               "are the main shape's), or another call of these sizes is exported\n",
+               s->left_out);
     if (s->record_path)
         printf("record    %s\n", s->record_path);
 }

@@ -7,6 +7,7 @@
  */
 #include "loop/candidate.h"
 
+#include "base/json.h"
 #include "stage/settings.h"
 #include "stage/stage.h"
 
@@ -73,6 +74,18 @@ static void combine(const struct shape_result *shapes, const struct measurement 
     out->warm_us = 0;
 }
 
+/* The launch list of a shape, and what of the call went along with its tensors. */
+static json_t *list_and_call(const json_t *launches, const json_t *description, struct arena *a)
+{
+    static const char *const parts[] = {"scalars", "call", "returns", "same_forward"};
+    json_t *list = json_own(a, json_copy((json_t *)launches));
+
+    for (size_t i = 0; list && i < ARRAY_LEN(parts); i++)
+        if (json_object_get(description, parts[i]))
+            json_object_set(list, parts[i], json_object_get(description, parts[i]));
+    return list;
+}
+
 /* One shape: loaded, judged, noted. */
 static bool judge_shape(const struct judging *j, const struct candidate *cand, int shape,
                         struct arena *a, const struct judged *out, struct shape_result *note,
@@ -92,7 +105,7 @@ static bool judge_shape(const struct judging *j, const struct candidate *cand, i
     note->inputs = json_object_get(task->description, "inputs");
     note->outputs = json_object_get(task->description, "outputs");
     note->verdict = out->outcome->verdict;
-    note->launches = out->build->launches;
+    note->launches = list_and_call(out->build->launches, task->description, a);
     note->module_hash = out->build->code_hash;
     if (out->outcome->measurement) {
         note->time_us = out->time->time_us;

@@ -174,9 +174,17 @@ static bool next_line(struct text *rest, struct text *line)
     return false;
 }
 
-static bool same_task(const struct task *one, const struct task *two)
+/* The task as it was judged: --set and reduced sizes change its constants. */
+static struct text judged_source(const struct task *task)
 {
-    struct text p = one->source, q = two->source, a, b;
+    const char *changed = json_string_or(task->description, "judged_source", NULL);
+
+    return changed ? text_of(changed) : task->source;
+}
+
+static bool same_text(struct text p, struct text q)
+{
+    struct text a, b;
     bool more, also;
 
     do {
@@ -184,6 +192,11 @@ static bool same_task(const struct task *one, const struct task *two)
         also = next_line(&q, &b);
     } while (more && also && text_equal(a, b));
     return !more && !also;
+}
+
+static bool same_task(const struct task *one, const struct task *two)
+{
+    return same_text(one->source, two->source);
 }
 
 /* A backward's inputs are the forward's with the upstream gradients after the arguments. */
@@ -219,8 +232,10 @@ static bool backward_fits(const struct run_history *h, const struct run_history 
                   h->info.id, h->device.name);
         return error_hint(err, "judge both on one device: cutegen export ... --device DEVICE");
     }
-    if (!same_inputs(h->task.description, g->task.description)) {
-        error_set(err, ERROR_USE, "run %s was judged at other sizes than run %s", id, h->info.id);
+    if (!same_inputs(h->task.description, g->task.description) ||
+        !same_text(judged_source(&h->task), judged_source(&g->task))) {
+        error_set(err, ERROR_USE, "run %s was judged at other sizes or constants than run %s", id,
+                  h->info.id);
         return error_hint(err, "judge both at the same: --set NAME=VALUE, or --no-scale");
     }
     return true;
@@ -242,30 +257,76 @@ static bool names_all(const json_t *names, const json_t *launches)
     return true;
 }
 
-/* The main shape, then every other one that the same code was judged at. */
+/* Does reference.py compute at this shape what was judged there? A forward may use a constant that
+ * --shapes has changed: x / N. A run of an older cutegen does not say. */
+static bool same_forward(const json_t *description)
+{
+    return json_bool_or(description, "same_forward", false);
+}
+
+/* The operator takes tensors only: they alone tell cases apart. */
+static bool known_inputs(const struct export_case *cases, size_t count, const json_t *inputs)
+{
+    for (size_t i = 0; i < count; i++)
+        if (json_equal(json_object_get(cases[i].description, "inputs"), inputs))
+            return true;
+    return false;
+}
+
+/* Is this one of the cases, its other arguments included? */
+static bool known_call(const struct export_case *cases, size_t count, const json_t *inputs,
+                       const json_t *launches)
+{
+    for (size_t i = 0; i < count; i++)
+        if (json_equal(json_object_get(cases[i].description, "inputs"), inputs) &&
+            json_equal(json_object_get(cases[i].description, "call"),
+                       json_object_get(launches, "call")))
+            return true;
+    return false;
+}
+
+/* Is this shape's result a case of the export of the main one? */
+static bool belongs(const json_t *main, const struct shape_result *s,
+                    const struct build_result *build)
+{
+    return s->verdict.kind == VERDICT_PASS && s->module_hash && s->launches &&
+           !strcmp(s->module_hash, build->code_hash) && names_all(build->names, s->launches) &&
+           same_forward(main) && same_forward(s->launches) &&
+           json_equal(json_object_get(main, "returns"), json_object_get(s->launches, "returns"));
+}
+
+/* The main shape, then every other one that the same code was judged at; *left_out: those that
+ * cannot be cases, in words. */
 static size_t find_cases(const struct run_history *h, const struct attempt_record *best,
                          const struct build_result *build, struct arena *a,
-                         struct export_case *cases)
+                         struct export_case *cases, const char **left_out)
 {
     const struct attempt_outcome *o = &best->outcome;
-    json_t *scalars = json_object_get(h->task.description, "scalars");
+    const json_t *main = h->task.description;
     size_t count = 0;
+
+    *left_out = NULL;
 
     cases[count++] = (struct export_case){.description = h->task.description, .build = build};
     for (int i = 0; i < o->shape_count; i++) {
         const struct shape_result *s = &o->shapes[i];
         struct build_result *own = arena_alloc(a, sizeof(*own));
+        bool known = known_inputs(cases, count, s->inputs);
 
-        if (s->verdict.kind != VERDICT_PASS || !s->module_hash || !s->launches ||
-            strcmp(s->module_hash, build->code_hash) != 0 ||
-            !names_all(build->names, s->launches) ||
-            json_equal(s->inputs, json_object_get(h->task.description, "inputs")))
+        if (known || !belongs(main, s, build)) {
+            if (!known || (json_object_get(s->launches, "call") &&
+                           !known_call(cases, count, s->inputs, s->launches)))
+                *left_out = arena_printf(a, "%s%s%s", *left_out ? *left_out : "",
+                                         *left_out ? ", " : "", s->label);
             continue;
+        }
         *own = *build;
         own->launches = s->launches;
         cases[count++] = (struct export_case){
-            .description = json_own(a, json_pack("{s:O, s:O, s:O?}", "inputs", s->inputs, "outputs",
-                                                 s->outputs, "scalars", scalars)),
+            .description = json_own(a, json_pack("{s:O, s:O, s:O?, s:O?}", "inputs", s->inputs,
+                                                 "outputs", s->outputs, "scalars",
+                                                 json_object_get(s->launches, "scalars"), "call",
+                                                 json_object_get(s->launches, "call"))),
             .build = own};
     }
     return count;
@@ -311,7 +372,7 @@ static bool make_request(struct store *store, const struct chosen *c,
         !stored_code(store, c->h.info.id, build->code_hash, a, &build->code, err) ||
         (options->ptx && !stored_code(store, c->h.info.id, build->ptx_hash, a, &build->ptx, err)))
         return false;
-    req->case_count = find_cases(&c->h, c->best, build, a, cases);
+    req->case_count = find_cases(&c->h, c->best, build, a, cases, &req->left_out);
     return true;
 }
 
@@ -349,6 +410,7 @@ static bool write_export(struct store *store, const struct chosen *c, const stru
                                    .scaled = h->task.scaled,
                                    .accepted = accepted_names[h->info.accepted],
                                    .code_hash = req.cases[0].build->code_hash};
+    out->left_out = req.left_out;
     if (backward) {
         out->backward_id = arena_strdup(a, backward->h.info.id);
         out->backward_hash = of_backward->cases[0].build->code_hash;

@@ -235,6 +235,7 @@ struct export_summary {
     const char *dir, *module_path, *source_path, *record_path, *wheel_path;
     const char *device, *scaled; /* judged on; at reduced sizes, or NULL */
     const char *accepted;        /* "not asked" "yes" "no": the last only if forced */
+    const char *left_out;        /* judged shapes that are not in it, or NULL */
     const char *code_hash;
     const char *backward_id, *backward_hash; /* of the gradients' kernel, or NULL */
 };

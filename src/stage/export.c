@@ -79,6 +79,7 @@ static json_t *case_entry(const struct export_case *c, size_t module)
     json_object_set_new(j, "inputs", or_null(json_object_get(c->description, "inputs")));
     json_object_set_new(j, "outputs", or_null(json_object_get(c->description, "outputs")));
     json_object_set_new(j, "scalars", scalars ? json_incref(scalars) : json_array());
+    json_object_set_new(j, "call", or_null(json_object_get(c->description, "call")));
     json_object_set(j, "names", (json_t *)c->build->names);
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
         json_t *part = json_object_get(c->build->launches, parts[i]);

@@ -53,6 +53,30 @@ static const char *wheel_digest(struct text data, struct arena *a)
     return letters;
 }
 
+/* Of record.json, which names all other files. */
+static const char *record_hash(const struct export_package *p, struct arena *a)
+{
+    char hex[65];
+
+    hash_text(p->files[p->count - 1].data, hex);
+    return arena_printf(a, "%.10s", hex);
+}
+
+/* Another kernel is another version: pip keeps what is installed where the version is the same. */
+static const char *wheel_version(const struct export_package *p, struct arena *a)
+{
+    return arena_printf(a, "%s+%s", p->version, record_hash(p, a));
+}
+
+/* A project's name begins and ends with a letter or a digit; what is imported keeps its own. */
+static const char *project_name(const char *name, struct arena *a)
+{
+    size_t len = strlen(name);
+
+    return arena_printf(a, "%s%s%s", isalnum((unsigned char)*name) ? "" : "k", name,
+                        isalnum((unsigned char)name[len - 1]) ? "" : "0");
+}
+
 static void wheel_add(struct zip *z, struct buf *list, const char *name, struct text data,
                       struct arena *a)
 {
@@ -63,7 +87,8 @@ static void wheel_add(struct zip *z, struct buf *list, const char *name, struct 
 static bool write_wheel(const struct export_package *p, const char *dir, struct arena *a,
                         const char **path, struct error *err)
 {
-    const char *info = arena_printf(a, "%s-%s.dist-info", p->name, p->version);
+    const char *version = wheel_version(p, a), *name = project_name(p->name, a);
+    const char *info = arena_printf(a, "%s-%s.dist-info", name, version);
     struct zip z = zip_init(MAX_WHEEL_BYTES);
     struct buf list = buf_init(MAX_LIST_BYTES);
     struct text archive;
@@ -77,7 +102,7 @@ static bool write_wheel(const struct export_package *p, const char *dir, struct 
                                    "Metadata-Version: 2.1\nName: %s\nVersion: %s\n"
                                    "Summary: a kernel judged and exported by cutegen\n"
                                    "Requires-Python: >=3.8\nRequires-Dist: torch\n",
-                                   p->name, p->version)),
+                                   name, version)),
               a);
     wheel_add(&z, &list, arena_printf(a, "%s/WHEEL", info),
               text_of("Wheel-Version: 1.0\nGenerator: cutegen\nRoot-Is-Purelib: true\n"
@@ -86,7 +111,7 @@ static bool write_wheel(const struct export_package *p, const char *dir, struct 
     buf_printf(&list, "%s/RECORD,,\n", info);
     zip_add(&z, arena_printf(a, "%s/RECORD", info), buf_text(&list));
     archive = zip_end(&z);
-    *path = path_join(a, dir, arena_printf(a, "%s-%s-py3-none-any.whl", p->name, p->version));
+    *path = path_join(a, dir, arena_printf(a, "%s-%s-py3-none-any.whl", name, version));
     ok = archive.len ? dir_make(dir, err) && file_write(*path, archive, err)
                      : error_set(err, ERROR_USE, "the wheel would be larger than 1 GiB");
     buf_release(&list);
@@ -111,17 +136,15 @@ static bool write_metadata(const struct export_package *p, const char *variant, 
                            struct error *err)
 {
     const char *name = hub_name(p->name, '_', a);
-    char hex[65];
 
-    hash_text(p->files[p->count - 1].data, hex); /* record.json, which names all others */
     return dir_make(variant, err) &&
            file_write(path_join(a, variant, "metadata.json"),
                       text_of(arena_printf(a,
-                                           "{\"name\": \"%s\", \"id\": \"_%s_%.10s\", "
+                                           "{\"name\": \"%s\", \"id\": \"_%s_%s\", "
                                            "\"version\": 1, \"license\": \"unknown\", "
                                            "\"python-depends\": [], "
                                            "\"backend\": {\"type\": \"cuda\"}}\n",
-                                           hub_name(p->name, '-', a), name, hex)),
+                                           hub_name(p->name, '-', a), name, record_hash(p, a))),
                       err);
 }
 

@@ -213,6 +213,7 @@ struct export_request {
     const char *dir;
     const struct export_case *cases; /* at least one */
     size_t case_count;
+    const char *left_out; /* judged shapes that are not among the cases, or NULL */
     enum export_layout layout;
     bool fallback;  /* ModelNew leaves what was not judged to Model */
     bool gradients; /* those of the reference; else requires_grad is an error */

@@ -262,8 +262,9 @@ class Places(unittest.TestCase):
 class Stub:
     """As much of a tensor on a GPU as is asked of one."""
 
-    def __init__(self, shape=(4, 8), stride=(8, 1), dtype=loader.torch.float32, pointer=0x1000, device=0, requires_grad=False):
+    def __init__(self, shape=(4, 8), stride=(8, 1), dtype=loader.torch.float32, pointer=0x1000, device=0, requires_grad=False, negative=False):
         self.shape, self.dtype, self.requires_grad, self.device = shape, dtype, requires_grad, f"cuda:{device}"
+        self.is_neg = lambda: negative
         self.stride, self.data_ptr, self.get_device = lambda: stride, lambda: pointer, lambda: device
 
 
@@ -287,7 +288,7 @@ class Direct(unittest.TestCase):
         self.assertEqual(self.made._directly([Stub(shape=(2, 8)), Stub()])[0], 0)
 
     def test_what_has_to_be_copied_or_refused_is_left_to_the_operator(self):
-        for other in ({"shape": (5, 8)}, {"stride": (1, 4)}, {"dtype": loader.torch.float16}, {"pointer": 0x1080}, {"device": 1}):
+        for other in ({"shape": (5, 8)}, {"stride": (1, 4)}, {"dtype": loader.torch.float16}, {"pointer": 0x1080}, {"device": 1}, {"negative": True}, {"pointer": 0}):
             self.assertIsNone(self.made._directly([Stub(), Stub(**other)]), other)
         self.assertIsNone(self.made._directly([Stub(device=-1), Stub(device=-1)]))
 

@@ -1,0 +1,25 @@
+"""Everything but tensors that a call can hold: names in a dict, None, a text, a number, a flag; and a plain attribute. The task of calls_test.sh."""
+import torch
+import torch.nn as nn
+
+N = 1000
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.shift = 1.0
+
+    def forward(self, pair, maybe, mode="double", *, factor=2.0, flip=False):
+        y = pair["a"] * factor - pair["b"] + self.shift
+        y = y * 2 if mode == "double" else y * 3
+        y = -y if flip else y
+        return y if maybe[1] is None else y + maybe[1]
+
+
+def get_inputs():
+    return [{"a": torch.randn(N), "b": torch.randn(N)}, [1, None]]
+
+
+def get_init_inputs():
+    return []

@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# calls_test.sh - exports called otherwise than they were judged, in all that is not a tensor: right, or refused in words.
+#
+#     tests/export/calls_test.sh PATH-TO-CUTEGEN
+set -u
+program=$(readlink -f "$1")
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'CUTEGEN_RUNTIME=$work/rt "$program" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
+export XDG_CONFIG_HOME=$work/config CUTEGEN_DEVICE=simt CUTEGEN_RUNS=$work/runs CUTEGEN_PROGRAM=$program
+export CUTEGEN_SERVER=yes CUTEGEN_RUNTIME=${CUTEGEN_TEST_RUNTIME:-$work/rt} # the suite's warm server, or its own
+n=0
+failed=0
+ok()
+{
+    n=$((n + 1))
+    if grep -qE -- "$2" <<<"$3"; then
+        echo "ok $n - $1"
+    else
+        echo "not ok $n - $1"
+        printf '%s\n' "# wanted $2 in:" "$3" | head -15 | sed '2,$s/^/# /'
+        failed=1
+    fi
+}
+python() { "$here/../oracle/run.sh" "$@" 2>&1; }
+exported() # NAME TASK OPTIONS...: the built-in engineer's first kernel
+{
+    local name=$1 task=$2
+    shift 2
+    "$program" run "$task" --depth 0 --ahead 0 --no-report --draws 2 "$@" >"$work/run" 2>&1
+    "$program" export last --output "$work/$name" 2>&1
+}
+
+# ---- what a call holds beside its tensors ----------------------------------------------
+ok "a task with names, None, a text and numbers is exported" '^judged' "$(exported called "$here/called.py")"
+facts=$(python "$here/calls.py" "$work/called")
+for what in as-judged keywords turned back; do ok "$what: the result is right" "^$what right\$" "$facts"; done
+for what in names text list longer; do
+    ok "another $what is a ValueError with both calls" "^$what ValueError this kernel was judged with the arguments .*, got " "$facts"
+done
+ok "another number is one too" '^number ValueError .*scalar arguments .*2.0.*3.0' "$facts"
+ok "and another flag" '^flag ValueError .*scalar arguments .*False.*True' "$facts"
+ok "a whole number is not taken for a broken one" '^whole ValueError .*2\.0.* got .*2' "$facts"
+ok "a surplus name is refused" '^surplus ValueError' "$facts"
+ok "a tensor where there was none is refused" '^tensor TypeError 2 tensors are wanted' "$facts"
+for what in attribute its-copy its-pickle; do
+    ok "an attribute set later ($what) is a ValueError that names it" "^$what ValueError .*shift = 3.0" "$facts"
+done
+ok "a new attribute too" '^more ValueError .*more = 1' "$facts"
+
+# ---- a number of each shape ---------------------------------------------------------------
+"$program" eval "$here/scaled.py" "$here/scaled.cu" --draws 2 >"$work/run" 2>&1
+said=$("$program" export last --output "$work/scaled" 2>&1)
+ok "of two calls with the same tensors one is exported, and the other named" '^left out +inputs 2:' "$said"
+facts=$(python - "$work/scaled" <<'END'
+import os, sys, torch
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(sys.argv[1]))
+import scaled
+for n, alpha in ((1000, 2.0), (500, 3.0), (500, 2.0), (500, 4.0), (1000, 3.0)):
+    x = torch.randn(n, requires_grad=True)
+    try:
+        y = scaled.ModelNew()(x, alpha)
+        y.sum().backward()
+        print(n, alpha, torch.allclose(y, scaled.Model()(x, alpha), atol=1e-6) and x.grad[0].item() == alpha)
+    except ValueError as err:
+        print(n, alpha, err)
+END
+)
+ok "each shape runs with the number it was judged with, gradients too" '^1000 2.0 True 500 3.0 True ' "$(tr '\n' ' ' <<<"$facts")"
+for call in '500 2.0' '500 4.0' '1000 3.0'; do ok "$call is refused" "^$call (this kernel|this combination)" "$facts"; done
+
+# ---- a constant that the forward uses --------------------------------------------------------
+said=$(exported constant "$here/constant.py" --shapes N=1000,64)
+ok "a shape at which reference.py is another function is left out, and named" '^left out +N=64:' "$said"
+ok "the main one is exported" '^1 ' "$(python -c 'import json, sys; print(len(json.load(open(sys.argv[1]))["cases"]), "")' "$work/constant/launches.json")"
+
+# ---- equal names ---------------------------------------------------------------------------------
+mkdir "$work/one" "$work/two"
+cp "$here/doubled.py" "$work/one/doubled.py"
+sed 's/return x \* 2 + 1/return x.detach() * 2 + 1 + 0 * x/' "$here/doubled.py" >"$work/two/doubled.py"
+for which in one two; do
+    "$program" eval "$work/$which/doubled.py" "$here/doubled.cu" --draws 2 >"$work/run" 2>&1
+    "$program" export last --output "$work/$which/doubled" >/dev/null 2>&1
+done
+cmp -s "$work/one/doubled/kernel-0.ptx" "$work/two/doubled/kernel-0.ptx" && same=yes || same=no
+ok "two tasks of one name have one kernel" yes "$same"
+facts=$(python "$here/calls.py" "$work/one/doubled" "$work/two/doubled")
+ok "in one process each has its own gradients" '^gradient right 2.0 gradient right 0.0 $' "$(tr '\n' ' ' <<<"$facts")"
+
+# ---- gradients of other constants ------------------------------------------------------------------
+sed 's/return x \* 2 + 1/return x * FACTOR + 1/; s/^N = 1000/N = 1000\nFACTOR = 2/' "$here/doubled.py" >"$work/factor.py"
+exported forward "$work/factor.py" >/dev/null
+forward=$("$program" runs --json | sed 's/.*"runs":\[{"run":"\([^"]*\)".*/\1/')
+exported backward "$work/factor.py" --backward --set FACTOR=3 >/dev/null
+ok "a backward judged with another constant is refused" 'at other sizes or constants' "$("$program" export "$forward" --gradients last --output "$work/both" 2>&1)"
+
+# ---- a wheel -----------------------------------------------------------------------------------------
+mkdir "$work/names"
+cp "$here/doubled.py" "$work/names/3d-double_.py"
+"$program" eval "$work/names/3d-double_.py" "$here/doubled.cu" --draws 2 >"$work/run" 2>&1
+"$program" export last --wheel --output "$work/wheels" >/dev/null 2>&1
+"$program" eval "$work/names/3d-double_.py" "$here/doubled.cu" --draws 2 >"$work/run" 2>&1
+"$program" export last --wheel --output "$work/wheels" >/dev/null 2>&1
+ok "each judgement is a version of its own, under a name that pip takes" '^k_3d_double_0-[0-9.]+\+[0-9a-f]{10}-py3-none-any.whl k_3d_double_0-[0-9.]+\+[0-9a-f]{10}-py3-none-any.whl $' \
+    "$(cd "$work/wheels" && printf '%s ' *.whl)"
+echo "1..$n"
+exit $failed
