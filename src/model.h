@@ -297,6 +297,7 @@ struct request {
     size_t message_count;
     int max_output_tokens;
     const char *prompt_hash;        /* of the templates used */
+    enum language target;           /* what is asked for */
     const struct call_watch *watch; /* NULL: no watcher */
     /* for `builtin` */
     bool predicted; /* begin with the composition predicted to be fastest, not the plain one */

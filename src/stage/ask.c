@@ -104,14 +104,12 @@ static bool render(struct stage *st, enum stage_kind kind, const struct question
     struct text recipe = text_of("");
     struct prompt prompt;
 
-    if (kind == STAGE_SYNTHESIZE && st->settings.target == LANGUAGE_CUTE &&
-        strcmp(example, "none") != 0 &&
-        !expert_recipe_text(q->task, !strcmp(example, "other"), a, &recipe_name, &recipe, err))
+    if (kind == STAGE_SYNTHESIZE && strcmp(example, "none") != 0 &&
+        !workshop_example(st, q->task, !strcmp(example, "other"), a, &recipe_name, &recipe, err))
         return false;
     prompt_fill(&out->request, a, slots);
     prompt_set_string(slots, "recipe_name", recipe_name);
     prompt_set(slots, "recipe", recipe);
-    prompt_set_string(slots, languages[st->settings.target].name, "yes");
     prompt_set_string(slots, "diagnosis", q->diagnosis);
     prompt_set_string(slots, "rejected", q->rejected);
     prompt_set_string(slots, "time", time_words(q->time, a));
@@ -135,6 +133,7 @@ void workshop_request(const struct stage *st, enum stage_kind kind, const struct
     out->request = (struct request){
         .stage = kind,
         .max_output_tokens = st->settings.max_tokens,
+        .target = st->settings.target,
         .task = q->task,
         .device = &st->device,
         .current = q->current,
@@ -206,7 +205,8 @@ void workshop_take_edits(const struct candidate *current, struct arena *a, struc
         return;
     }
     /* A whole new file instead of edits: larger than asked for, but not wrong. */
-    if (r.status == EDIT_NOTHING && fence_code(out->reply.text, a, &out->source, &reason))
+    if (r.status == EDIT_NOTHING &&
+        fence_code(out->reply.text, out->request.target, a, &out->source, &reason))
         return;
     if (r.status == EDIT_NOTHING)
         out->stop = fence_stop(out->reply.text, a);

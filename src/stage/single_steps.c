@@ -76,7 +76,8 @@ bool stage_prompt(const struct settings *settings, const struct prompt_preview *
     struct question q = {.task = task, .history = history};
     bool ok = false;
 
-    shown.model = "builtin"; /* no model is asked */
+    shown.model = "builtin";      /* no model is asked */
+    shown.target = LANGUAGE_CUTE; /* nothing is built: what builds it need not be there */
     if (!stage_open(&shown, &st, err) || !stage_describe(st, what->task_path, a, task, err))
         goto done;
     if (what->known && !what->known(what->ctx, task, &st->device, a, &q.known, err))
@@ -91,7 +92,8 @@ bool stage_prompt(const struct settings *settings, const struct prompt_preview *
         q.verdict = what->verdict ? what->verdict : &verdict;
     if (stage == STAGE_REPAIR && !what->verdict)
         q.diagnosis = "(what the diagnosis said)";
-    if (!prompt_open(settings->prompts, st->a, &st->book, err) ||
+    st->settings.target = settings->target;
+    if (!prompt_open(settings->prompts, settings->target, st->a, &st->book, err) ||
         !workshop_render(st, stage, &q, a, &p, err))
         goto done;
     *out = p.request;

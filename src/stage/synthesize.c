@@ -10,7 +10,12 @@ bool stage_synthesize(struct stage *st, const struct question *q, struct arena *
 
     if (!workshop_ask(st, STAGE_SYNTHESIZE, q, a, out, err))
         return false;
-    if (!out->done && !fence_code(out->reply.text, a, &out->source, &reason))
-        workshop_no_code(out, "the reply holds no kernel", reason);
+    if (!out->done && !fence_code(out->reply.text, out->request.target, a, &out->source, &reason))
+        workshop_no_code(out,
+                         st->settings.target == LANGUAGE_CUTE
+                             ? "the reply holds no kernel"
+                             : arena_printf(a, "the reply holds no kernel in %s",
+                                            languages[st->settings.target].words),
+                         reason);
     return true;
 }

@@ -36,7 +36,7 @@ static bool open_model(struct stage *st, struct error *err)
         return true;
     config.budget = st->budget;
     st->book_arena = arena_new();
-    return prompt_open(s->prompts, st->book_arena, &st->book, err) &&
+    return prompt_open(s->prompts, s->target, st->book_arena, &st->book, err) &&
            llm_open(&config, &st->llm, err);
 }
 

@@ -120,6 +120,9 @@ bool workshop_find_composer(struct stage *st, struct error *err);
 /* From a Python file with a plan to PTX, cubin and launch list (python_plan.c). */
 bool workshop_compose(struct stage *st, const struct task *task, const struct candidate *cand,
                       struct arena *a, struct build_result *out, struct error *err);
+/* The worked example of a synthesis prompt; *out stays as it is where there is none (example.c). */
+bool workshop_example(const struct stage *st, const struct task *task, bool other, struct arena *a,
+                      const char **name, struct text *out, struct error *err);
 /* How verdicts call the file of a candidate: "candidate.cu", "candidate.py". */
 const char *workshop_source_name(const struct stage *st);
 

@@ -68,7 +68,7 @@ struct text bench_synthesize(struct bench *b)
     const char *reason;
 
     assert_false(reply.done);
-    if (!fence_code(reply.text, b->a, &source, &reason))
+    if (!fence_code(reply.text, LANGUAGE_CUTE, b->a, &source, &reason))
         fail_msg("%s: %s", b->task.name, reason);
     return source;
 }

@@ -88,7 +88,7 @@ int main(int argc, char **argv)
         if (depth && unwanted(change, argv + (argc > 4 ? 4 : argc)))
             continue;
         if (depth == 0) {
-            if (!fence_code(reply.text, a, &made, &reason))
+            if (!fence_code(reply.text, LANGUAGE_CUTE, a, &made, &reason))
                 return fprintf(stderr, "ladder: %s\n", reason), 1;
         } else {
             struct edit_result r;

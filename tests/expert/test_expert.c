@@ -260,8 +260,8 @@ static void a_predicted_ladder_tries_its_neighbours_once_and_ends(void **state)
         failed.steps = b.steps;
         if (!text_equal(first, plain)) {
             assert_false(bench_ask_from(&b, STAGE_DIAGNOSE, &failed).done);
-            assert_true(
-                fence_code(bench_ask_from(&b, STAGE_REPAIR, &failed).text, b.a, &back, &reason));
+            assert_true(fence_code(bench_ask_from(&b, STAGE_REPAIR, &failed).text, LANGUAGE_CUTE,
+                                   b.a, &back, &reason));
             assert_string_equal(back.data, plain.data);
         }
         failed.source = plain; /* there is nothing plainer */

@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(list.items[i].begin <= list.items[i].end && list.items[i].end <= size);
         check(list.items[i].body.len <= size);
     }
-    if (fence_code(reply, a, &code, &reason))
+    if (fence_code(reply, LANGUAGE_CUTE, a, &code, &reason))
         check(code.len <= size);
     else
         check(reason && reason[0]);

@@ -146,6 +146,17 @@ static const struct edit_case {
      JSON("[{\"action\":\"replace\",\"line_number\":2,\"old_code\":\"   2| b\","
           "\"new_code\":\"x\"}]"),
      "a\nx\n", EDIT_APPLIED, NULL},
+    {"in Python the blanks a line begins with count", "def f():\n    if a:\n        b = 1\n    c\n",
+     JSON("{\"action\":\"replace\",\"line_number\":3,\"old_code\":[\"    b = 1\"],"
+          "\"new_code\":[\"    b = 2\"]}"),
+     NULL, EDIT_REJECTED, "b = 1"},
+    {"... those inside of it do not", "def f():\n    if a:\n        b  = 1\n    c\n",
+     JSON("{\"action\":\"replace\",\"line_number\":3,\"old_code\":[\"        b = 1\"],"
+          "\"new_code\":[\"        b = 2\"]}"),
+     "def f():\n    if a:\n        b = 2\n    c\n", EDIT_APPLIED, "but for blanks"},
+    {"... and SEARCH/REPLACE keeps them", "def f():\n    if a:\n        b = 1\n    c\n",
+     "```\n" SR("        b = 1\n", "        b = 2\n        d\n") "```\n",
+     "def f():\n    if a:\n        b = 2\n        d\n    c\n", EDIT_APPLIED, NULL},
     {"an anchor may differ in blanks when it is alone", "\tint  a;\nb\n",
      JSON("[{\"action\":\"replace\",\"line_number\":1,\"old_code\":\"  int a;\","
           "\"new_code\":\"x\"}]"),

@@ -53,6 +53,71 @@ static const struct code_case {
     {"empty", "", NULL},
 };
 
+#define IMPORT  "import triton\n"
+#define PYKERN  "@triton.jit\ndef k(x):\n    pass\n"
+#define PYPLAN  IMPORT PYKERN "def plan(p):\n    k[(1,)](p.inputs[0])\n"
+#define DSLPLAN "import cutlass\n@cute.kernel\ndef k(x):\n    pass\ndef plan(p):\n    pass\n"
+
+static const struct python_case {
+    const char *name, *reply;
+    enum language want;
+    const char *code, *reason; /* one of the two is NULL */
+} python_cases[] = {
+    {"a plan in Python", "So:\n```python\n" PYPLAN "```\n", LANGUAGE_TRITON, PYPLAN, NULL},
+    {"a block without a language", "```\n" PYPLAN "```\n", LANGUAGE_TRITON, PYPLAN, NULL},
+    {"a plan wins over a later kernel", "```py\n" PYPLAN "```\n```python\n" PYKERN "```\n",
+     LANGUAGE_TRITON, PYPLAN, NULL},
+    {"a kernel wins over a later sketch", "```py\n" PYKERN "```\n```python\nx = 1\n```\n",
+     LANGUAGE_TRITON, PYKERN, NULL},
+    {"a block of C++ beside it does not count",
+     "```python\n" PYPLAN "```\nIn CUDA:\n```cpp\n" PLAN KERNEL "```\n", LANGUAGE_TRITON, PYPLAN,
+     NULL},
+    {"no fence at all", PYPLAN, LANGUAGE_TRITON, PYPLAN, NULL},
+    {"a block never closed but whole", "```python\n" PYPLAN, LANGUAGE_TRITON, PYPLAN, NULL},
+    {"a block cut in the middle", "```python\n" PYPLAN "    k[(2,)](p.inp", LANGUAGE_TRITON, NULL,
+     "ends in the middle: brackets"},
+    {"a block cut in a string", "```python\n" PYPLAN "x = 'abc", LANGUAGE_TRITON, NULL,
+     "ends in the middle: brackets or strings"},
+    {"brackets in strings and comments do not count", "```python\n" PYPLAN "x = '(' # [\n",
+     LANGUAGE_TRITON, PYPLAN "x = '(' # [\n", NULL},
+    {"CUDA for Triton", "```cpp\n" PLAN KERNEL "```\n", LANGUAGE_TRITON, NULL,
+     "written in CUDA C++, and this run wants Triton"},
+    {"CUDA that says it is Python", "```python\n" PLAN KERNEL "```\n", LANGUAGE_TRITON, NULL,
+     "written in CUDA C++, and this run wants Triton"},
+    {"the DSL for Triton", "```python\n" DSLPLAN "```\n", LANGUAGE_TRITON, NULL,
+     "written in the CuTe DSL, and this run wants Triton"},
+    {"Triton for the DSL", "```python\n" PYPLAN "```\n", LANGUAGE_CUTEDSL, NULL,
+     "written in Triton, and this run wants the CuTe DSL"},
+    {"the DSL", "```python\n" DSLPLAN "```\n", LANGUAGE_CUTEDSL, DSLPLAN, NULL},
+    {"Triton for CuTe", "```python\n" PYPLAN "```\n", LANGUAGE_CUTE, NULL,
+     "written in Python, and this run wants CuTe C++"},
+    {"Triton for CUDA", "```python\n" PYPLAN "```\n", LANGUAGE_CUDA, NULL,
+     "written in Python, and this run wants CUDA C++"},
+    {"prose only", "I cannot do that.", LANGUAGE_TRITON, NULL, "```python"},
+};
+
+static void a_language_of_python_is_told_from_others(void **state)
+{
+    int bad = 0;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(python_cases); i++) {
+        const struct python_case *c = &python_cases[i];
+        struct arena *a = arena_new();
+        const char *reason = "";
+        struct text got = {"", 0};
+        bool found = fence_code(text_of(c->reply), c->want, a, &got, &reason);
+
+        if (c->code ? !found || !text_equal(got, text_of(c->code))
+                    : found || !strstr(reason, c->reason)) {
+            print_error("case '%s': %s\n", c->name, found ? got.data : reason);
+            bad++;
+        }
+        arena_free(a);
+    }
+    assert_int_equal(bad, 0);
+}
+
 static void the_right_block_is_the_source_to_the_letter(void **state)
 {
     int bad = 0;
@@ -62,7 +127,7 @@ static void the_right_block_is_the_source_to_the_letter(void **state)
         struct arena *a = arena_new();
         struct text got = {"", 0};
         const char *reason = NULL;
-        bool found = fence_code(text_of(cases[i].reply), a, &got, &reason);
+        bool found = fence_code(text_of(cases[i].reply), LANGUAGE_CUTE, a, &got, &reason);
         bool ok = cases[i].want ? found && text_equal(got, text_of(cases[i].want))
                                 : !found && reason && reason[0];
 
@@ -92,6 +157,7 @@ static void the_change_line_is_taken_from_prose_only(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_language_of_python_is_told_from_others),
         cmocka_unit_test(the_right_block_is_the_source_to_the_letter),
         cmocka_unit_test(the_change_line_is_taken_from_prose_only),
     };

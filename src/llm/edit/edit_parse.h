@@ -25,6 +25,7 @@ struct edit_source {
     struct edit_line *lines;
     size_t count;
     struct text eol; /* what new lines get */
+    bool indented;   /* Python: blanks at the beginning of a line are never passed over */
 };
 
 /* `count` lines from `line` on become new_lines; count 0 inserts before `line`. */

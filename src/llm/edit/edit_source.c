@@ -5,6 +5,8 @@
  * Hides how forgiving the search is: first the very bytes, then without
  * trailing blanks, then with runs of blanks as one. A looser way is tried only
  * when the stricter one finds nothing, and every way must find one place only.
+ * In Python the blanks that a line begins with always count: code put in at another
+ * depth means something else.
  */
 #include "base/text.h"
 #include "llm/edit/edit_parse.h"
@@ -29,14 +31,26 @@ static uint64_t hash_byte(uint64_t h, char c)
     return (h ^ (unsigned char)c) * 0x100000001b3u;
 }
 
-static uint64_t line_hash(struct text t, int mode)
+/* How many bytes of a line's beginning are compared as they are. */
+static size_t kept_blanks(struct text t, bool indented)
+{
+    size_t n = 0;
+
+    while (indented && n < t.len && blank(t.data[n]))
+        n++;
+    return n;
+}
+
+static uint64_t line_hash(struct text t, int mode, bool indented)
 {
     uint64_t h = 0xcbf29ce484222325u;
+    size_t kept;
 
     if (mode > 0)
         t = right_trim(t);
+    kept = kept_blanks(t, indented);
     for (size_t i = 0; i < t.len; i++) {
-        if (mode == 2 && blank(t.data[i])) {
+        if (mode == 2 && i >= kept && blank(t.data[i])) {
             if (i && !blank(t.data[i - 1]))
                 h = hash_byte(h, ' ');
             continue;
@@ -47,9 +61,9 @@ static uint64_t line_hash(struct text t, int mode)
 }
 
 /* Equal in this mode; the hashes were equal already. */
-static bool line_same(struct text x, struct text y, int mode)
+static bool line_same(struct text x, struct text y, int mode, bool indented)
 {
-    size_t i = 0, k = 0;
+    size_t i = kept_blanks(x, indented), k = kept_blanks(y, indented);
 
     if (mode == 0)
         return text_equal(x, y);
@@ -57,6 +71,8 @@ static bool line_same(struct text x, struct text y, int mode)
     y = right_trim(y);
     if (mode == 1)
         return text_equal(x, y);
+    if (i != k || (i && memcmp(x.data, y.data, i) != 0))
+        return false;
     while (i < x.len && blank(x.data[i]))
         i++;
     while (k < y.len && blank(y.data[k]))
@@ -77,9 +93,19 @@ static bool line_same(struct text x, struct text y, int mode)
     return i == x.len && k == y.len;
 }
 
+/* A function of Python at the beginning of a line: no line of C++ begins like that. */
+static bool is_python(struct text t)
+{
+    for (struct text line; text_next_line(&t, &line);)
+        if (text_starts(line, "def ") || text_starts(line, "@triton.") ||
+            text_starts(line, "@cute."))
+            return true;
+    return false;
+}
+
 struct edit_source edit_source_of(struct text t, struct arena *a)
 {
-    struct edit_source s = {.eol = {"\n", 1}};
+    struct edit_source s = {.eol = {"\n", 1}, .indented = is_python(t)};
 
     s.lines = arena_array(a, text_line_count(t) + 1, sizeof(*s.lines));
     for (struct text line; text_next_line(&t, &line);) {
@@ -91,7 +117,7 @@ struct edit_source edit_source_of(struct text t, struct arena *a)
         l->text = line;
         l->end = (struct text){line.data + line.len, (size_t)(t.data - line.data) - line.len};
         for (int m = 0; m < EDIT_MODES; m++)
-            l->hash[m] = line_hash(l->text, m);
+            l->hash[m] = line_hash(l->text, m, s.indented);
     }
     if (s.count && s.lines[0].end.len == 2)
         s.eol = s.lines[0].end;
@@ -107,7 +133,7 @@ static bool match_at(const struct edit_source *s, size_t line, const struct text
         if (s->lines[line - 1 + i].hash[mode] != hash[i])
             return false;
     for (size_t i = 0; i < count; i++)
-        if (!line_same(s->lines[line - 1 + i].text, want[i], mode))
+        if (!line_same(s->lines[line - 1 + i].text, want[i], mode, s->indented))
             return false;
     return true;
 }
@@ -123,7 +149,7 @@ struct edit_found edit_locate(const struct edit_source *s, const struct text *wa
     hash = xmalloc(count * sizeof(*hash));
     for (int mode = 0; mode < EDIT_MODES && f.how == FOUND_NOT; mode++) {
         for (size_t i = 0; i < count; i++)
-            hash[i] = line_hash(want[i], mode);
+            hash[i] = line_hash(want[i], mode, s->indented);
         f.loose = mode == 2;
         if (match_at(s, hint, want, hash, count, mode)) {
             f.how = FOUND;

@@ -461,21 +461,55 @@ static bool text_has(struct text t, const char *needle)
     return memmem(t.data, t.len, needle, strlen(needle)) != NULL;
 }
 
+/* Does a line begin like this? */
+static bool line_begins(struct text t, const char *begin)
+{
+    for (struct text line; text_next_line(&t, &line);)
+        if (text_starts(line, begin))
+            return true;
+    return false;
+}
+
+/* Brackets and strings of a Python file are closed. */
+static bool python_is_whole(struct text t)
+{
+    long open = 0;
+
+    for (size_t i = 0; i < t.len; i++) {
+        char c = t.data[i];
+
+        if (c == '#') {
+            while (i < t.len && t.data[i] != '\n')
+                i++;
+        } else if (c == '"' || c == '\'') {
+            const char triple[] = {c, c, c};
+            bool is_long = t.len - i >= 3 && !memcmp(t.data + i, triple, 3);
+            size_t width = is_long ? 3 : 1;
+
+            for (i += width; i + width <= t.len && memcmp(t.data + i, triple, width) != 0; i++)
+                if (t.data[i] == '\\')
+                    i++;
+                else if (!is_long && t.data[i] == '\n')
+                    return false;
+            if (i + width > t.len)
+                return false;
+            i += width - 1;
+        } else {
+            open += c == '(' || c == '[' || c == '{';
+            open -= c == ')' || c == ']' || c == '}';
+        }
+    }
+    return open == 0 && t.len > 0;
+}
+
 /* 0: no source; more is better. */
-static int code_rank(const struct fence *f)
+static int cpp_rank(const struct fence *f)
 {
     static const char *const code_words[] = {"c",  "cpp", "c++", "cu",  "cuda",
                                              "cc", "cxx", "h",   "hpp", NULL};
 
-    if (text_has(f->body, "<<<<<<<") && text_has(f->body, ">>>>>>>"))
-        return 0;
-    if (text_starts(f->body, "--- ") || text_starts(f->body, "@@ ") ||
-        text_starts(f->body, "diff "))
-        return 0;
     if (!f->closed && !code_is_whole(f->body))
         return 0;
-    if (info_is(f->info, markdown_words))
-        return 0; /* what is inside it was listed on its own */
     if (text_has(f->body, "CUTEGEN_PLAN"))
         return 3;
     if (text_has(f->body, "__global__"))
@@ -483,37 +517,132 @@ static int code_rank(const struct fence *f)
     return info_is(f->info, code_words) ? 1 : 0;
 }
 
-bool fence_code(struct text reply, struct arena *a, struct text *out, const char **reason)
+static int python_rank(const struct fence *f)
 {
-    struct fence_list list = fence_find(reply, a);
+    static const char *const code_words[] = {"python", "py", "python3", "triton", NULL};
+
+    if (!f->closed && !python_is_whole(f->body))
+        return 0;
+    if (line_begins(f->body, "def plan"))
+        return 3;
+    if (line_begins(f->body, "@triton.jit") || line_begins(f->body, "@cute."))
+        return 2;
+    return info_is(f->info, code_words) && !text_has(f->body, "CUTEGEN_PLAN") ? 1 : 0;
+}
+
+/* Likewise, and *python: which of the two it is. */
+static int code_rank(const struct fence *f, bool *python)
+{
+    int cpp, py;
+
+    *python = false;
+    if (text_has(f->body, "<<<<<<<") && text_has(f->body, ">>>>>>>"))
+        return 0;
+    if (text_starts(f->body, "--- ") || text_starts(f->body, "@@ ") ||
+        text_starts(f->body, "diff "))
+        return 0;
+    if (info_is(f->info, markdown_words))
+        return 0; /* what is inside it was listed on its own */
+    cpp = cpp_rank(f);
+    py = python_rank(f);
+    *python = py > cpp || (py == cpp && py > 1);
+    return *python ? py : cpp;
+}
+
+/* The best block in C++ (python: in Python). *cut: some block is not closed. */
+static const struct fence *best_block(const struct fence_list *list, bool python, bool *cut)
+{
     const struct fence *best = NULL;
-    bool cut = false;
 
     for (int reasoning = 0; reasoning < 2 && !best; reasoning++) {
         int rank = 1;
 
-        for (size_t i = 0; i < list.count; i++) {
-            const struct fence *f = &list.items[i];
+        for (size_t i = 0; i < list->count; i++) {
+            const struct fence *f = &list->items[i];
+            bool is_python;
+            int found = code_rank(f, &is_python);
 
-            if (f->reasoning == (reasoning == 1) && code_rank(f) >= rank) {
+            if (f->reasoning == (reasoning == 1) && is_python == python && found >= rank) {
                 best = f;
-                rank = code_rank(f);
+                rank = found;
             }
-            cut |= !f->closed;
+            *cut |= !f->closed;
         }
     }
-    if (!best && list.count == 0 && text_has(reply, "CUTEGEN_PLAN") && code_is_whole(reply)) {
-        *out = arena_text(a, reply.data, reply.len);
-        return true;
-    }
-    if (!best) {
-        *reason = cut ? "the code block of the reply ends in the middle: braces or #if are left "
-                        "open. Send the whole file in one fenced block."
-                      : "the reply has no fenced block with a kernel in it. Send the whole file in "
-                        "one fenced block (```cpp ... ```).";
+    return best;
+}
+
+/* Written for the other of the two languages of Python? By what it imports. */
+static bool other_python(struct text code, enum language want)
+{
+    bool triton = line_begins(code, "@triton.") || line_begins(code, "import triton") ||
+                  line_begins(code, "from triton");
+    bool dsl = line_begins(code, "@cute.") || line_begins(code, "import cutlass") ||
+               line_begins(code, "from cutlass");
+
+    return want == LANGUAGE_TRITON ? dsl && !triton : triton && !dsl;
+}
+
+static const char *wrong_language(const char *is, enum language want, struct arena *a)
+{
+    if (!languages[want].python)
+        return arena_printf(a,
+                            "the kernel of the reply is written in %s, and this run wants %s. Send "
+                            "the whole .cu file, with CUTEGEN_PLAN, in one fenced block (```cpp "
+                            "... ```).",
+                            is, want == LANGUAGE_CUDA ? "CUDA C++" : "CuTe C++");
+    return arena_printf(a,
+                        "the kernel of the reply is written in %s, and this run wants %s: one "
+                        "Python file with kernels and def plan(p). Send the whole file in one "
+                        "fenced block (```python ... ```).",
+                        is, languages[want].words);
+}
+
+static const char *no_code(bool cut, enum language want, struct arena *a)
+{
+    bool python = languages[want].python;
+
+    if (cut)
+        return arena_printf(a,
+                            "the code block of the reply ends in the middle: %s are left open. "
+                            "Send the whole file in one fenced block.",
+                            python ? "brackets or strings" : "braces or #if");
+    return arena_printf(a,
+                        "the reply has no fenced block with a kernel in it. Send the whole file in "
+                        "one fenced block (```%s ... ```).",
+                        python ? "python" : "cpp");
+}
+
+/* A reply that is nothing but the file. */
+static bool reply_is_code(struct text reply, bool python)
+{
+    if (!python)
+        return text_has(reply, "CUTEGEN_PLAN") && code_is_whole(reply);
+    return line_begins(reply, "def plan") && python_is_whole(reply) &&
+           (text_starts(text_trim(reply), "import ") || text_starts(text_trim(reply), "from ") ||
+            text_starts(text_trim(reply), "\"\"\"") || text_starts(text_trim(reply), "#"));
+}
+
+bool fence_code(struct text reply, enum language want, struct arena *a, struct text *out,
+                const char **reason)
+{
+    bool python = languages[want].python, cut = false;
+    struct fence_list list = fence_find(reply, a);
+    const struct fence *best = best_block(&list, python, &cut);
+    struct text code = best ? best->body : reply;
+
+    if (!best && (list.count != 0 || !reply_is_code(reply, python))) {
+        *reason = best_block(&list, !python, &cut)
+                      ? wrong_language(python ? "CUDA C++" : "Python", want, a)
+                      : no_code(cut, want, a);
         return false;
     }
-    *out = arena_text(a, best->body.data, best->body.len);
+    if (python && other_python(code, want)) {
+        *reason = wrong_language(
+            languages[want == LANGUAGE_TRITON ? LANGUAGE_CUTEDSL : LANGUAGE_TRITON].words, want, a);
+        return false;
+    }
+    *out = arena_text(a, code.data, code.len);
     return true;
 }
 

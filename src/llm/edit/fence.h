@@ -10,16 +10,19 @@
  * 1. Blocks inside reasoning (<think>...</think> and its kin) count only when
  *    no block outside it qualifies.
  * 2. A block with a CUTEGEN_PLAN wins over one with only a __global__, that
- *    one over any other block of a C-like language.
+ *    one over any other block of a C-like language. For a language of Python: def plan,
+ *    then a kernel's decorator, then any block marked python. Code in another language
+ *    than the one asked for is no source.
  * 3. Among equals the last one wins: a model that thinks again says so later.
- * 4. A block that is never closed counts only if its braces and its #if are:
- *    half a file is not a file.
- * 5. Without any fence, a reply that has CUTEGEN_PLAN is code as a whole.
+ * 4. A block that is never closed counts only if its braces and its #if are
+ *    (Python: its brackets and strings): half a file is not a file.
+ * 5. Without any fence, a reply that has CUTEGEN_PLAN, or begins as a Python file and has
+ *    def plan, is code as a whole.
  */
 #ifndef LLM_FENCE_H
 #define LLM_FENCE_H
 
-#include "base/mem.h"
+#include "model.h"
 
 struct fence {
     struct text info;  /* what stands behind the opening fence: "cpp", "json", "" */
@@ -36,9 +39,10 @@ struct fence_list {
 
 struct fence_list fence_find(struct text reply, struct arena *a);
 
-/* The candidate's source out of a synthesis reply. False: there is none, and
+/* The candidate's source, in that language, out of a synthesis reply. False: there is none, and
  * *reason says why in words for the model. */
-bool fence_code(struct text reply, struct arena *a, struct text *out, const char **reason);
+bool fence_code(struct text reply, enum language want, struct arena *a, struct text *out,
+                const char **reason);
 
 /* The one-line summary a reply may carry ("CHANGE: ..." outside the blocks), or NULL. */
 const char *fence_change(struct text reply, struct arena *a);

@@ -33,6 +33,7 @@ struct template
 
 struct prompt_book {
     const char *folder; /* NULL: none but the product's own */
+    enum language target;
     struct arena *arena;
     struct template templates[MAX_TEMPLATES];
     size_t count;
@@ -51,13 +52,15 @@ struct render {
     int depth;
 };
 
-bool prompt_open(const char *folder, struct arena *a, struct prompt_book **out, struct error *err)
+bool prompt_open(const char *folder, enum language target, struct arena *a,
+                 struct prompt_book **out, struct error *err)
 {
     struct prompt_book *b = arena_alloc(a, sizeof(*b));
 
     if (folder && !file_exists(folder))
         return error_set(err, ERROR_USE, "there is no prompts folder %s", folder);
     b->folder = folder ? arena_strdup(a, folder) : NULL;
+    b->target = target;
     b->arena = a;
     *out = b;
     return true;
@@ -109,12 +112,35 @@ static struct text skip_comment(struct text t)
     return t;
 }
 
+/* The file of a template: of all folders for the language, the one that is nearest to it. */
+static bool template_path(struct prompt_book *b, const char *name, char **path, struct error *err)
+{
+    const struct language_facts *target = &languages[b->target];
+    const char *const within[] = {target->python ? target->name : NULL,
+                                  target->python ? "python" : NULL, ""};
+    struct error ignored = {0};
+
+    for (size_t i = 0; i < ARRAY_LEN(within); i++) {
+        const char *file;
+
+        if (!within[i])
+            continue;
+        file = arena_printf(b->arena, "%s%s%s.md", within[i], *within[i] ? "/" : "", name);
+        *path = b->folder ? path_join(b->arena, b->folder, file) : NULL;
+        if (*path && file_exists(*path))
+            return true;
+        file = arena_printf(b->arena, "prompts/%s", file);
+        if (home_data(file, b->arena, path, *within[i] ? &ignored : err))
+            return true;
+    }
+    return error_add(err, "looking for the prompt template %s", name);
+}
+
 static bool template_load(struct prompt_book *b, struct text name, const struct template **out,
                           struct error *err)
 {
     struct template *t;
     char *path = NULL;
-    const char *file;
 
     for (size_t i = 0; i < b->count; i++) {
         if (text_equal(text_of(b->templates[i].name), name)) {
@@ -127,14 +153,8 @@ static bool template_load(struct prompt_book *b, struct text name, const struct 
     t = &b->templates[b->count];
     memcpy(t->name, name.data, name.len);
     t->name[name.len] = 0;
-    if (b->folder) {
-        path = arena_printf(b->arena, "%s/%s.md", b->folder, t->name);
-        if (!file_exists(path))
-            path = NULL;
-    }
-    file = arena_printf(b->arena, "prompts/%s.md", t->name);
-    if (!path && !home_data(file, b->arena, &path, err))
-        return error_add(err, "looking for the prompt template %s", t->name);
+    if (!template_path(b, t->name, &path, err))
+        return false;
     if (!file_read(path, MAX_TEMPLATE, b->arena, &t->text, err))
         return error_add(err, "reading the prompt template %s", t->name);
     t->text = skip_comment(t->text);

@@ -3,13 +3,14 @@
  * prompt.h - the words sent to a model: templates with named slots.
  *
  *     struct prompt_book *book;
- *     if (!prompt_open(NULL, a, &book, err)) ...          NULL: the product's own prompts/
+ *     if (!prompt_open(NULL, LANGUAGE_CUTE, a, &book, err)) ...  NULL: the product's own prompts/
  *     struct prompt_slots s = {0};
  *     prompt_set(&s, "task_source", task->source);
  *     if (!prompt_render(book, prompt_name(stage, class, false), &s, a, &p, err)) ...
  *     request.messages = p.messages; request.prompt_hash = p.hash; ...
  *
- * A template is prompts/NAME.md. {{slot}} is replaced by the slot's text,
+ * A template is prompts/NAME.md; for a language of Python, prompts/LANGUAGE/NAME.md or
+ * prompts/python/NAME.md where there is one. {{slot}} is replaced by the slot's text,
  * {{> part}} by another template, {{?slot}}...{{/slot}} stays only when the slot
  * is set and not empty. {{~word slot}} is the slot's text as a fenced block marked
  * with that word. "=== system" and "=== user" lines begin a message.
@@ -47,8 +48,9 @@ struct prompt {
 
 struct prompt_book;
 
-/* Reads nothing yet. folder: NULL, or one whose files win over the product's. */
-bool prompt_open(const char *folder, struct arena *a, struct prompt_book **out, struct error *err);
+/* Reads nothing yet. folder: NULL, or one whose files win over the product's of the same name. */
+bool prompt_open(const char *folder, enum language target, struct arena *a,
+                 struct prompt_book **out, struct error *err);
 void prompt_set(struct prompt_slots *s, const char *name, struct text value);
 void prompt_set_string(struct prompt_slots *s, const char *name, const char *value); /* NULL: "" */
 /* name: "synthesize", "diagnose", "repair", "optimize-gemm", "optimize-profile-gemm", ... */

@@ -60,11 +60,11 @@ static void add_shape(struct buf *b, int dims, const int64_t *v)
     buf_putc(b, ')');
 }
 
+/* `array`: how a plan calls them. */
 static void add_tensors(struct buf *b, const char *array, const struct tensor_info *t, int count)
 {
     for (int i = 0; i < count; i++) {
-        buf_printf(b, "call->%s[%d]  %s  %s  shape ", array, i, t[i].name ? t[i].name : "",
-                   t[i].dtype);
+        buf_printf(b, "%s[%d]  %s  %s  shape ", array, i, t[i].name ? t[i].name : "", t[i].dtype);
         add_shape(b, t[i].dims, t[i].shape);
         buf_puts(b, "  strides ");
         add_shape(b, t[i].dims, t[i].strides);
@@ -74,7 +74,8 @@ static void add_tensors(struct buf *b, const char *array, const struct tensor_in
     }
 }
 
-static void fill_scalars(struct prompt_slots *s, const json_t *description, struct arena *a)
+static void fill_scalars(struct prompt_slots *s, const json_t *description, bool python,
+                         struct arena *a)
 {
     const json_t *list = json_object_get(description, "scalars"), *v;
     struct buf b = buf_init(TEXT_LIMIT);
@@ -84,8 +85,8 @@ static void fill_scalars(struct prompt_slots *s, const json_t *description, stru
     {
         char *value = json_object_get(v, "value") ? json_line(json_object_get(v, "value"), a) : "";
 
-        buf_printf(&b, "call->scalar[%zu]  %s  %s  here %s\n", i, json_string_or(v, "name", ""),
-                   json_string_or(v, "type", ""), value);
+        buf_printf(&b, "%s[%zu]  %s  %s  here %s\n", python ? "p.scalars" : "call->scalar", i,
+                   json_string_or(v, "name", ""), json_string_or(v, "type", ""), value);
     }
     set_buf(s, "scalars", &b, a);
 }
@@ -128,14 +129,14 @@ static void fill_graph(struct prompt_slots *s, const json_t *description, struct
     set_buf(s, "graph", &b, a);
 }
 
-static void fill_task(struct prompt_slots *s, const struct task *t, struct arena *a)
+static void fill_task(struct prompt_slots *s, const struct task *t, bool python, struct arena *a)
 {
     struct buf b = buf_init(TEXT_LIMIT);
 
-    add_tensors(&b, "in", t->in, t->in_count);
+    add_tensors(&b, python ? "p.inputs" : "call->in", t->in, t->in_count);
     set_buf(s, "inputs", &b, a);
     b = buf_init(TEXT_LIMIT);
-    add_tensors(&b, "out", t->out, t->out_count);
+    add_tensors(&b, python ? "p.outputs" : "call->out", t->out, t->out_count);
     set_buf(s, "outputs", &b, a);
     prompt_set_string(s, "task_name", one_line(t->name, a));
     prompt_set(s, "task_source", limited(t->source, TASK_LIMIT, a));
@@ -144,7 +145,7 @@ static void fill_task(struct prompt_slots *s, const struct task *t, struct arena
     prompt_set_string(s, "scaled", t->scaled);
     prompt_set_string(s, "bytes_min", arena_printf(a, "%.4g", t->bytes_min));
     prompt_set_string(s, "flops_min", arena_printf(a, "%.4g", t->flops_min));
-    fill_scalars(s, t->description, a);
+    fill_scalars(s, t->description, python, a);
     fill_facts(s, t->description, a);
     fill_graph(s, t->description, a);
 }
@@ -240,8 +241,11 @@ void prompt_fill(const struct request *req, struct arena *a, struct prompt_slots
     for (size_t i = 0; i < ARRAY_LEN(later); i++)
         prompt_set_string(s, later[i], "");
     prompt_set_string(s, "stage", stage_names[req->stage]);
+    if (languages[req->target].python)
+        prompt_set_string(s, "python", "yes");
+    prompt_set_string(s, languages[req->target].name, "yes");
     if (req->task)
-        fill_task(s, req->task, a);
+        fill_task(s, req->task, languages[req->target].python, a);
     fill_device(s, req->device, a);
     fill_current(s, req->current, a);
     fill_verdict(s, req->verdict, a);
