@@ -60,7 +60,7 @@ static void put_failures(struct buf *b, const struct lessons *l)
 }
 
 static const char *lessons_text(const struct lessons *l, const struct task *task,
-                                const struct device *d, struct arena *a)
+                                const struct device *d, enum language target, struct arena *a)
 {
     struct buf b = buf_init(MAX_TEXT);
     bool modelled = d->kind == DEVICE_SIMT;
@@ -71,9 +71,9 @@ static const char *lessons_text(const struct lessons *l, const struct task *task
         return NULL;
     }
     buf_printf(&b,
-               "Judged in other runs of the class %s on %s%s%s. They are other kernels: take "
+               "Judged in other runs of the class %s in %s on %s%s%s. They are other kernels: take "
                "what fits.\n",
-               class_names[task->class], modelled ? "simt as " : d->name,
+               class_names[task->class], languages[target].words, modelled ? "simt as " : d->name,
                modelled && d->models ? d->models : "",
                !modelled                       ? ", measured"
                : modelled_validated(d->models) ? ", times modelled"
@@ -92,18 +92,20 @@ static const char *lessons_text(const struct lessons *l, const struct task *task
 }
 
 bool memory_read(struct store *store, const struct task *task, const struct device *d,
-                 const char *not_run, struct arena *a, const char **text, struct error *err)
+                 enum language target, const char *not_run, struct arena *a, const char **text,
+                 struct error *err)
 {
     struct lesson_query want = {.class = class_names[task->class],
                                 .device = d->name,
                                 .models = d->models ? d->models : "",
+                                .target = languages[target].name,
                                 .not_run = not_run};
     struct lessons lessons;
 
     *text = NULL;
     if (!store_lessons(store, &want, a, &lessons, err))
         return false;
-    *text = lessons_text(&lessons, task, d, a);
+    *text = lessons_text(&lessons, task, d, target, a);
     return true;
 }
 
@@ -126,7 +128,8 @@ bool loop_memory(struct loop *l, struct store *store, struct error *err)
             l->known = arena_strdup(l->a, json_string_or(l->past.events[i].data, "text", ""));
     if (l->opt.resume_id || !wants_memory(l))
         return true;
-    if (!memory_read(store, &l->task, stage_device(l->st), run_id(l->run), l->a, &l->known, err))
+    if (!memory_read(store, &l->task, stage_device(l->st), l->settings->target, run_id(l->run),
+                     l->a, &l->known, err))
         return false;
     if (!l->known)
         return true;

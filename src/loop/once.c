@@ -356,7 +356,7 @@ static bool known_here(void *ctx, const struct task *task, const struct device *
 
     if (!store_open(settings->runs_dir, settings->store_url, STORE_READ, &store, &none))
         return true; /* no runs yet: nothing is known */
-    ok = memory_read(store, task, device, "", a, text, err);
+    ok = memory_read(store, task, device, settings->target, "", a, text, err);
     store_close(store);
     return ok;
 }

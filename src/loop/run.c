@@ -237,9 +237,10 @@ static bool check_target(const struct settings *s, const struct run_options *o, 
 {
     const struct language_facts *target = &languages[s->target];
 
-    if (target->python && strcmp(s->model, "builtin") != 0) {
-        error_set(err, ERROR_USE, "there are no prompts for kernels in %s yet", target->words);
-        return error_hint(err, "judge one: cutegen eval TASK.py KERNEL.py (%s)", target->page);
+    if (o->given && target->python) {
+        error_set(err, ERROR_USE, "kernels in %s declare no tunables", target->words);
+        return error_hint(err, "the tuner searches CUTEGEN_TUNE values of .cu files "
+                               "(docs/kernel-abi.md)");
     }
     if (s->target == LANGUAGE_CUTE || (strcmp(s->model, "builtin") != 0 && !o->seed_builtin))
         return true;

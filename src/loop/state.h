@@ -134,7 +134,8 @@ bool loop_take(struct loop *l, struct settled *s);
 /* memory.c: what other runs learnt, into l->known; NULL when there is nothing to say. */
 bool loop_memory(struct loop *l, struct store *store, struct error *err);
 bool memory_read(struct store *store, const struct task *task, const struct device *d,
-                 const char *not_run, struct arena *a, const char **text, struct error *err);
+                 enum language target, const char *not_run, struct arena *a, const char **text,
+                 struct error *err);
 
 /* accept.c: whether checking the best kernel is work that may be done before the end. */
 bool loop_may_accept(const struct loop *l);

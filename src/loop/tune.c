@@ -177,8 +177,8 @@ bool loop_tune(struct loop *l, struct error *err)
     double before;
     int number, depth;
 
-    if (!l->best || l->opt.tune <= 0)
-        return true;
+    if (!l->best || l->opt.tune <= 0 || languages[l->settings->target].python)
+        return true; /* a kernel in Python has its numbers in its launches, and declares none */
     u = arena_alloc(l->a, sizeof(*u));
     if (!begin(l, u, &why)) {
         loop_event(l, (struct event){.kind = EVENT_NOTE,

@@ -47,6 +47,19 @@ static bool same_device(const char *line, const struct lesson_query *want)
     return same;
 }
 
+/* One of before there were three languages only says whether it is CUDA C++. */
+static bool same_target(const char *line, const struct lesson_query *want)
+{
+    json_error_t ignored;
+    json_t *o = json_loads(line, 0, &ignored);
+    const char *target =
+        json_string_or(o, "target", json_bool_or(o, "target_cuda", false) ? "cuda" : "cute");
+    bool same = strcmp(target, want->target) == 0;
+
+    json_decref(o);
+    return same;
+}
+
 static struct lesson *find(struct lesson *list, size_t *count, const struct judged_row *r)
 {
     for (size_t i = 0; i < *count; i++)
@@ -160,7 +173,7 @@ static bool read_all(struct store *s, const struct lesson_query *want, struct ar
                    "SELECT t.name, a.run, c.change, a.stage, v.kind, v.summary, a.kept, "
                    "coalesce(m.modelled, 0), coalesce(m.time_us, 0), coalesce(m.floor_us, 0), "
                    "coalesce(m.trivial, ''), coalesce(x.kind, 'pass'), r.device, a.number, "
-                   "coalesce(p.number, 0) "
+                   "coalesce(p.number, 0), r.options "
                    "FROM attempts a JOIN candidates c ON c.id = a.candidate "
                    "JOIN verdicts v ON v.run = a.run AND v.attempt = a.number "
                    "JOIN runs r ON r.id = a.run JOIN tasks t ON t.id = r.task "
@@ -187,7 +200,7 @@ static bool read_all(struct store *s, const struct lesson_query *want, struct ar
 
         r.counts = r.time_us > 0 && !*col_text(&q, 10, a) &&
                    strcmp(col_text(&q, 11, a), verdict_names[VERDICT_PASS]) == 0;
-        if (same_device(col_text(&q, 12, a), want))
+        if (same_device(col_text(&q, 12, a), want) && same_target(col_text(&q, 15, a), want))
             take(c, &r);
     }
     return sql_done(&q);

@@ -174,6 +174,7 @@ bool run_known_best(struct run *r, struct arena *a, struct text *source, const c
 enum { LESSONS_MAX = 8 };
 struct lesson_query {
     const char *class, *device, *models; /* as in tasks and devices; models "" on a GPU */
+    const char *target;                  /* the language of their kernels */
     const char *not_run;                 /* the run that asks; "" for none */
 };
 /* Of a gain: from one time to the other. Of a failure: what the judge said, and how often. */

@@ -280,6 +280,7 @@ static bool refused(const struct composer *t, const json_t *said,
                                       .line = diag_source_line(req->source, line, a),
                                       .text = text};
     v->finding_count = 1;
+    v->summary = arena_printf(a, "%s: %s", v->findings[0].where, text);
     v->detail =
         arena_printf(a, "%s: %s\n    %s\n", v->findings[0].where, text, v->findings[0].line);
     return true;
