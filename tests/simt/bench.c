@@ -2,7 +2,7 @@
  * bench.c - times the device on known kernels and checks their results.
  *
  *   simt_bench PTX_DIR [--threads N] [--check off|memory|full] [--no-counters] [--wall]
- *              [--lanes N] [--repeat N] [--seconds S] [--twice] [CASE...]
+ *              [--lanes N] [--repeat N] [--seconds S] [--twice] [--block X,Y] [CASE...]
  *
  * PTX_DIR holds simple.ptx, sgemm.ptx, hgemm.ptx: the kernels of bench/simt/speed, built with
  * nvcc -ptx -lineinfo (bench/simt/speed.sh does). One line per case: seconds (of the processor with
@@ -39,6 +39,7 @@ static struct bench {
     double busy;     /* processor time over the clock's, of the best run */
     bool one_thread; /* time the processor, not the clock on the wall */
     bool twice;
+    uint32_t block[2]; /* of the naive products */
 } B;
 
 /* What two processes share. */
@@ -254,9 +255,9 @@ static void matmul(const char *k, bool strided)
     ARG(v, N);
     ARG(v, K);
     (void)strided;
-    double t = best("simple.ptx", k, (uint32_t[]){512 / 32, 512 / 8, 1}, (uint32_t[]){32, 8, 1}, 0,
-                    &v),
-           e = 0;
+    uint32_t bx = B.block[0], by = B.block[1];
+    uint32_t grid[] = {(512 + bx - 1) / bx, (512 + by - 1) / by, 1}, block[] = {bx, by, 1};
+    double t = best("simple.ptx", k, grid, block, 0, &v), e = 0;
     for (int i = 0; i < M; i += 7)
         for (int j = 0; j < N; j++) {
             double s = 0;
@@ -422,6 +423,8 @@ int main(int argc, char **argv)
         return 2;
     B.dir = argv[1];
     B.repeat = 3;
+    B.block[0] = 32;
+    B.block[1] = 8;
     for (int i = 2; i < argc; i++) {
         if (strcmp(argv[i], "--threads") == 0 && i + 1 < argc)
             c.threads = (int)strtol(argv[++i], NULL, 10);
@@ -433,7 +436,11 @@ int main(int argc, char **argv)
             B.repeat = (int)strtol(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc)
             B.seconds = strtod(argv[++i], NULL);
-        else if (strcmp(argv[i], "--wall") == 0)
+        else if (strcmp(argv[i], "--block") == 0 && i + 1 < argc) {
+            char *y;
+            B.block[0] = (uint32_t)strtoul(argv[++i], &y, 10);
+            B.block[1] = *y ? (uint32_t)strtoul(y + 1, NULL, 10) : 1;
+        } else if (strcmp(argv[i], "--wall") == 0)
             wall = true;
         else if (strcmp(argv[i], "--twice") == 0)
             B.twice = wall = true;

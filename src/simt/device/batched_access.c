@@ -8,74 +8,13 @@
  * the patterns below goes load by load.
  */
 #include "simt/device/device.h"
+#include "simt/device/lane_groups.h"
 #include "simt/device/lane_pattern.h"
-#include "simt/device/lane_transpose.h"
 #include "simt/ptx/call_kinds.h"
 
 #include <string.h>
 
-enum { ALL = -1, HALF = WARP / 2 };
-
-/* Lanes of 4 to 16 bytes: all in a row, each half in a row, at one place, ... */
-enum pattern { IN_ROW, HALVES_IN_ROW, AT_ONE_PLACE, HALVES_AT_ONE_PLACE, ANYWHERE };
-
-#define INLINE static inline __attribute__((always_inline))
-
-INLINE enum pattern pattern_of(const u32 *a, u32 bytes)
-{
-    u32 row = 0, same = 0, first = a[0], second = a[HALF];
-    for (u32 i = 0; i < HALF; i++) {
-        u32 x = a[i] - first, y = a[HALF + i] - second;
-        row |= (x ^ bytes * i) | (y ^ bytes * i);
-        same |= x | y;
-    }
-    if (!row)
-        return second - first == bytes * HALF ? IN_ROW : HALVES_IN_ROW;
-    if (!same)
-        return second == first ? AT_ONE_PLACE : HALVES_AT_ONE_PLACE;
-    return ANYWHERE;
-}
-
-/* One register of 32 lanes. */
-INLINE void load_words(u32 *d, const u8 *p, const u32 *a, enum pattern how)
-{
-    row16 *out = (row16 *)d;
-    u32 x, y;
-    switch (how) {
-    case IN_ROW:
-    case HALVES_IN_ROW:
-        out[0] = *(const row16 *)(p + a[0]);
-        out[1] = *(const row16 *)(p + a[HALF]);
-        return;
-    case AT_ONE_PLACE:
-    case HALVES_AT_ONE_PLACE:
-        memcpy(&x, p + a[0], 4);
-        memcpy(&y, p + a[HALF], 4);
-        out[0] = (row16){0} + x;
-        out[1] = (row16){0} + y;
-        return;
-    default:
-        for (int i = 0; i < WARP; i++)
-            memcpy(&d[i], p + a[i], 4);
-    }
-}
-
-INLINE void load_quads(u32 *const *d, const u8 *p, const u32 *a, enum pattern how)
-{
-    if (how == AT_ONE_PLACE || how == HALVES_AT_ONE_PLACE) {
-        for (int v = 0; v < 4; v++)
-            load_words(d[v], p + 4 * v, a, how);
-        return;
-    }
-    quads_load(d, p, a);
-}
-
-INLINE void load_pairs(u64 *const *d, const u8 *p, const u32 *a, int n)
-{
-    for (int v = 0; v < n; v++)
-        for (int i = 0; i < WARP; i++)
-            memcpy(&d[v][i], p + a[i] + 8 * v, 8);
-}
+enum { ALL = -1 };
 
 /* Four loads of one word each, one after the other in memory. */
 INLINE bool four_words(const struct sw_site *s, u32 left)
@@ -108,8 +47,7 @@ INLINE void load_all(struct warp *w, u32 site, u32 n, const u8 *base, const u32 
             load_quads((u32 *const *)d, p, a, how);
         else
             for (int v = 0; v < 2; v++)
-                load_words(d[v], p + 4 * v, a,
-                           how == AT_ONE_PLACE || how == HALVES_AT_ONE_PLACE ? how : ANYWHERE);
+                load_words(d[v], p + 4 * v, a, at_places(how) ? how : ANYWHERE);
     }
 }
 
@@ -189,22 +127,27 @@ u32 dev_strip(struct sw_warp *sw, u32 m, u32 site, u32 n, s64 lo, s64 hi, u32 ki
            (!w->blk->cell || race_read_later(w, a, 4, site, n));
 }
 
-/* How the lanes lie from the first on; false: too far apart, or not aligned to each other. */
-static HOT bool spread_learn(struct spread *q, const u64 *a, u32 bytes)
+/* Words of every lane, whose registers follow each other in the table; nothing is counted. */
+static void loads_heat(struct warp *w, u32 site, u32 n, s64 lo, s64 hi)
 {
-    u64 far = 0, low = 0, top = 0;
-    for (int i = 0; i < WARP; i++) {
-        u64 d = a[i] - a[0];
-        q->diff[i] = d;
-        q->at[i] = (u32)d;
-        far |= d;
-        low |= d;
-        top = d > top ? d : top;
-    }
-    q->top = top;
-    q->how = pattern_of(q->at, bytes);
-    q->known = !(far >> 31) && !(low & (bytes - 1));
-    return q->known;
+    struct spread *q = &w->t->spread[site];
+    const struct sw_site *s = site_of(w, site);
+    const struct range *c = &w->t->cache[site];
+    const struct simt_config *cfg = &w->t->l->dev->config;
+    u64 span = (u64)(hi - lo);
+    if (q->hot || cfg->counters || cfg->profile || (c->lo + (u64)s->off - (u64)lo) & 3 ||
+        c->hi - c->lo < q->top + span || q->how == ANYWHERE)
+        return;
+    for (u32 i = 0; i < n; i++)
+        if (s[i].esize != 4 || s[i].vec != 1 || s[i].flags & (SW_STRONG | SW_WIDE) ||
+            s[i].regs != s->regs + i || (s[i].off - s->off) & 3)
+            return;
+    q->hot = HOT_GROUP;
+    q->addr = s->addr;
+    q->dst = w->t->l->k->regs[s->regs];
+    q->lo = c->lo - (u64)lo;
+    q->room = c->hi - c->lo - q->top - span + 1;
+    q->alloc = c->alloc;
 }
 
 static HOT bool loads_global(struct warp *w, u32 site, u32 n, s64 lo, s64 hi)
@@ -214,9 +157,9 @@ static HOT bool loads_global(struct warp *w, u32 site, u32 n, s64 lo, s64 hi)
     struct spread *q = &w->t->spread[site];
     u32 bytes = (u32)s->esize * s->vec;
     const u64 *a = (const u64 *)(const void *)(w->w.fr + s->addr);
-    u64 first = a[0];
-    if ((lanes_off(a, q->diff) || !q->known) && !spread_learn(q, a, bytes))
+    if (!spread_holds(q, (u32)ALL, a) && !spread_learn(q, (u32)ALL, a, bytes))
         return false;
+    u64 first = a[0] + q->low;
     if (w->t->l->dev->config.check == SIMT_CHECK_FULL && !(c->alloc && shadow_quiet(c->alloc)))
         return false;
     if (first & (bytes - 1) || first + (u64)lo < c->lo || first + (u64)lo > c->hi ||
@@ -231,15 +174,36 @@ static HOT bool loads_global(struct warp *w, u32 site, u32 n, s64 lo, s64 hi)
             count_global_row(w, first + (u64)site_of(w, site + i)->off, bytes,
                              how == AT_ONE_PLACE ? SHAPE_SAME : SHAPE_ROW, false);
     load_all(w, site, n, (const u8 *)(uintptr_t)first, at, how);
+    loads_heat(w, site, n, lo, hi);
     return true;
 }
 
-void dev_lds(struct sw_warp *sw, u32 m, u32 site, u32 n, s64 lo, s64 hi)
+/* Nothing but the addresses decides (loads_heat). */
+INLINE bool hot_loads(const struct warp *w, const struct spread *q, u32 site, u32 n)
+{
+    const u64 *a = (const u64 *)(const void *)(w->w.fr + q->addr);
+    const struct sw_site *s = site_of(w, site);
+    const u32 *regs = w->t->l->k->regs + s->regs;
+    u8 *fr = w->w.fr;
+    u64 at = a[0] + q->low;
+    if (at - q->lo >= q->room || (at - q->lo) & 3 || lanes_off(a, q->diff) ||
+        (w->t->l->dev->config.check == SIMT_CHECK_FULL && !shadow_quiet(q->alloc)))
+        return false;
+    for (u32 i = 0; i < n; i++)
+        load_words((u32 *)(void *)(fr + regs[i]), (const u8 *)(uintptr_t)(at + (u64)s[i].off),
+                   q->at, (enum pattern)q->how);
+    return true;
+}
+
+HOT void dev_lds(struct sw_warp *sw, u32 m, u32 site, u32 n, s64 lo, s64 hi)
 {
     struct warp *w = warp_of(sw);
     const struct sw_site *s = site_of(w, site);
     bool wide = s->flags & SW_WIDE;
     w->last_site = site;
+    if (m == (u32)ALL && w->t->spread[site].hot == HOT_GROUP &&
+        hot_loads(w, &w->t->spread[site], site, n))
+        return;
     if (m == (u32)ALL && wide == (s->esize == 8) && s->vec <= 4 && s->vec != 3 &&
         wanted(w, site, n)) {
         if (s->space == SW_SHARED && s->flags & SW_A32) {

@@ -241,11 +241,18 @@ struct site_use {
     uint64_t runs, extra; /* atomics: lanes, meetings; waits: copies left; others: how often */
 };
 
-/* How the lanes of a group of loads from global memory lay the last time. batched_access.c */
+/* How the lanes of an access to global memory lay the last time. lane_groups.h */
+enum { HOT_ONE = 1, HOT_GROUP };
 struct spread {
-    uint64_t diff[WARP], top;
-    uint32_t at[WARP], how;
-    bool known;
+    uint64_t diff[WARP], low,
+        top;                      /* from its first lane on; the lowest lane; from there the last */
+    uint32_t at[WARP], mask, how; /* from the lowest lane on */
+    uint32_t misses, pause;       /* patterns that did not come again: ask less often */
+    bool known, single;           /* single: spread_access.c may go by it */
+    uint8_t hot;                  /* words of every lane, and nothing to count: */
+    uint32_t addr, dst;           /* where its lanes are in the frame, */
+    uint64_t lo, room;            /* where its lowest address may be, */
+    struct alloc *alloc;          /* inside this buffer */
 };
 
 struct worker {
@@ -361,7 +368,8 @@ s32 dev_tick(struct sw_warp *, u32 waiting, u32 site);
 void dev_trap(struct sw_warp *, u32 m, u32 asserted, u32 site);
 
 /* memory.c */
-void dev_ld(struct sw_warp *, u32 m, u32 site);
+void dev_ld(struct sw_warp *, u32 m, u32 site); /* spread_access.c */
+void load_any(struct sw_warp *, u32 m, u32 site);
 void dev_st(struct sw_warp *, u32 m, u32 site);
 void dev_lds(struct sw_warp *, u32 m, u32 site, u32 n, s64 lo, s64 hi);
 void dev_sts(struct sw_warp *, u32 m, u32 site, u32 n, s64 lo, s64 hi);
@@ -375,6 +383,11 @@ u32 dev_isspace(struct sw_warp *, u32 space, u64 addr);
 /* Host addresses for the lanes, checked; lanes that may not go are dropped from *m. */
 void lanes_resolve(struct warp *w, u32 *m, const void *addr, u32 site, u32 bytes, bool write,
                    uint64_t *host, enum sw_space *space);
+/* spread_access.c: global memory, lanes that lie as they did the last time; _new: as they may the
+ * next time. True: it is done. */
+bool load_spread(struct warp *w, u32 m, u32 site, const u64 *a);
+bool load_spread_new(struct warp *w, u32 m, u32 site, const u64 *a, void *const *dst);
+bool store_spread(struct warp *w, u32 m, u32 site, const u64 *a, void *const *src);
 /* All lanes in the block's own shared memory: their places, quickly. false: ask lanes_resolve(). */
 bool lanes_shared(struct warp *w, const void *addr, u32 site, u32 bytes, u32 *at);
 void lanes_check_source(struct warp *w, u32 *m, u32 site, u32 size, const uint64_t *from,

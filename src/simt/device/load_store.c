@@ -464,7 +464,8 @@ static HOT void load(struct sw_warp *sw, u32 m, u32 site, const void *addr)
             load_same(s, f.at, dst);
         return;
     }
-    if (all_wanted(s, dst) && fast_mixed(w, s, m, addr, bytes, site, dst))
+    if ((all_wanted(s, dst) && fast_mixed(w, s, m, addr, bytes, site, dst)) ||
+        load_spread_new(w, m, site, addr, dst))
         return;
     lanes_resolve(w, &m, addr, site, bytes, false, host, &space);
     if (UNLIKELY(m != asked))
@@ -475,9 +476,12 @@ static HOT void load(struct sw_warp *sw, u32 m, u32 site, const void *addr)
     load_lanes(s, m, host, dst);
 }
 
-void dev_ld(struct sw_warp *sw, u32 m, u32 site)
+void load_any(struct sw_warp *sw, u32 m, u32 site)
 {
-    load(sw, m, site, sw->fr + site_of(warp_of(sw), site)->addr);
+    struct warp *w = warp_of(sw);
+    const void *addr = sw->fr + site_of(w, site)->addr;
+    if (!w->t->spread[site].single || !load_spread(w, m, site, addr))
+        load(sw, m, site, addr);
 }
 
 static void store_lanes(const struct sw_site *s, u32 m, const uint64_t *host, void *const *src)
@@ -527,6 +531,8 @@ static HOT void store(struct sw_warp *sw, u32 m, u32 site, const void *addr)
         store_row(s, f.at, src);
         return;
     }
+    if (store_spread(w, m, site, addr, src))
+        return;
     lanes_resolve(w, &m, addr, site, bytes, true, host, &space);
     if (m)
         access_account(w, m, host, bytes, space,
