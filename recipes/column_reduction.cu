@@ -12,6 +12,7 @@
 //! fact pairs: two passes that one could do
 //! fact maxsum: a maximum, then the sum of exponentials below it
 //! fact moments: a mean, then the sum of squares about it
+//! fact slim: fewer than 32 threads stand side by side, so that more share a column
 //! fact many: one pass, and columns enough to fill the device without sharing them
 //! fact splits: one pass and a value per column, and few or odd columns: parts can be reduced apart
 //! fact odd: columns are not whole vectors, but four rows are
@@ -23,6 +24,7 @@
 //! fact pass: (of a stage) it reduces; else it is a scalar
 //! fact pair: (of a stage) the first of two passes that one could do
 //! fact paired: (of a stage) the second
+//! fact joins: (of a stage) its elements are reduced in the loop of an earlier one
 //! fact kept: (of a tensor) read more than once, worth keeping in registers
 //! fact uses_count: some result depends on the length of a column
 //! fact uses_sum: some pass adds
@@ -93,6 +95,27 @@ using Vector = AutoVectorizingCopy;
 template <int STAGE, int X, int Y, class Acc>
 __device__ void column_reduce(Acc (&acc)[VEC])
 {
+//! if slim
+    constexpr int WARPS = X * Y / 32; // each has 32 / X threads of a column
+    __shared__ Acc parts[WARPS][VEC][X]; // of this stage alone
+    CUTE_UNROLL
+    for (int v = 0; v < VEC; ++v)
+        CUTE_UNROLL
+        for (int lane = 16; lane >= X; lane /= 2)
+            acc[v].merge(acc[v].from(lane));
+    if (threadIdx.y % (32 / X) == 0)
+        CUTE_UNROLL
+        for (int v = 0; v < VEC; ++v)
+            parts[threadIdx.y / (32 / X)][v][threadIdx.x] = acc[v];
+    __syncthreads();
+    CUTE_UNROLL
+    for (int v = 0; v < VEC; ++v) {
+        acc[v] = parts[0][v][threadIdx.x];
+        CUTE_UNROLL
+        for (int k = 1; k < WARPS; ++k)
+            acc[v].merge(parts[k][v][threadIdx.x]);
+    }
+//! else
     __shared__ Acc parts[Y][VEC][X]; // of this stage alone
     CUTE_UNROLL
     for (int v = 0; v < VEC; ++v)
@@ -105,6 +128,7 @@ __device__ void column_reduce(Acc (&acc)[VEC])
         for (int k = 1; k < Y; ++k)
             acc[v].merge(parts[k][v][threadIdx.x]);
     }
+//! end
 }
 
 //! end
@@ -171,6 +195,28 @@ __global__ void __launch_bounds__(X * Y)
 //! each stage
 
 //! if split and not pass
+//! elif joins and not registers
+//! if team
+    column_reduce<$k, X, Y>($acc);
+//! end
+//! if split
+    if (t == 0 && place < inner / VEC) {
+        Tensor gParts = make_tensor(reinterpret_cast<$combine *>(parts$parts_at), make_shape(Int<VEC>{}, inner / VEC, slices, $outer_count), make_stride(_1{}, Int<VEC>{}, int64_t(inner), int64_t(inner) * slices)); // (VEC,inner/VEC,slices,outer)
+        CUTE_UNROLL
+        for (int v = 0; v < VEC; ++v)
+            gParts(v, c, slice, o) = $acc[v];
+    }
+//! elif one_pass and pair
+    float $name[VEC];
+    CUTE_UNROLL
+    for (int v = 0; v < VEC; ++v)
+        $name[v] = $column_first;
+//! else
+    $value $name[VEC];
+    CUTE_UNROLL
+    for (int v = 0; v < VEC; ++v)
+        $name[v] = $column_result;
+//! end
 //! elif not pass
     float $name[VEC];
     CUTE_UNROLL
@@ -186,6 +232,21 @@ __global__ void __launch_bounds__(X * Y)
     CUTE_UNROLL
     for (int v = 0; v < VEC; ++v)
         $acc[v] = $pair_type::none();
+//! if not registers
+//! each joined
+//! if one_pass and pair
+    $pair_type $acc[VEC];
+    CUTE_UNROLL
+    for (int v = 0; v < VEC; ++v)
+        $acc[v] = $pair_type::none();
+//! else
+    $combine $acc[VEC];
+    CUTE_UNROLL
+    for (int v = 0; v < VEC; ++v)
+        $acc[v] = $combine::none();
+//! end
+//! end
+//! end
 //! if registers
     CUTE_UNROLL
     for (int v = 0; v < VEC; ++v) {
@@ -217,6 +278,24 @@ __global__ void __launch_bounds__(X * Y)
             values(0) = $column_call;
             $acc[v].add(values);
         }
+//! each joined
+//! if one_pass and pair
+        CUTE_UNROLL
+        for (int v = 0; v < VEC; ++v) {
+            Tensor values = make_tensor<float>(_1{}); // (1)
+            values(0) = $column_call;
+            $acc[v].add(values);
+        }
+//! else
+        CUTE_UNROLL
+        for (int v = 0; v < VEC; ++v)
+//! if super_rows
+            $acc[v].add($column_call$super_place);
+//! else
+            $acc[v].add($column_call$column_place);
+//! end
+//! end
+//! end
     }
 //! end
 //! if team
@@ -231,6 +310,21 @@ __global__ void __launch_bounds__(X * Y)
     CUTE_UNROLL
     for (int v = 0; v < VEC; ++v)
         $acc[v] = $combine::none();
+//! if not registers
+//! each joined
+//! if one_pass and pair
+    $pair_type $acc[VEC];
+    CUTE_UNROLL
+    for (int v = 0; v < VEC; ++v)
+        $acc[v] = $pair_type::none();
+//! else
+    $combine $acc[VEC];
+    CUTE_UNROLL
+    for (int v = 0; v < VEC; ++v)
+        $acc[v] = $combine::none();
+//! end
+//! end
+//! end
 //! if registers
     CUTE_UNROLL
     for (int j = 0; j < ITEMS; ++j) {
@@ -260,6 +354,24 @@ __global__ void __launch_bounds__(X * Y)
 //! else
             $acc[v].add($column_call$column_place);
 //! end
+//! each joined
+//! if one_pass and pair
+        CUTE_UNROLL
+        for (int v = 0; v < VEC; ++v) {
+            Tensor values = make_tensor<float>(_1{}); // (1)
+            values(0) = $column_call;
+            $acc[v].add(values);
+        }
+//! else
+        CUTE_UNROLL
+        for (int v = 0; v < VEC; ++v)
+//! if super_rows
+            $acc[v].add($column_call$super_place);
+//! else
+            $acc[v].add($column_call$column_place);
+//! end
+//! end
+//! end
     }
 //! end
 //! if team
@@ -267,7 +379,7 @@ __global__ void __launch_bounds__(X * Y)
 //! end
 //! if split
     if (t == 0 && place < inner / VEC) {
-        Tensor gParts = make_tensor(reinterpret_cast<$combine *>(parts), make_shape(Int<VEC>{}, inner / VEC, slices, $outer_count), make_stride(_1{}, Int<VEC>{}, int64_t(inner), int64_t(inner) * slices)); // (VEC,inner/VEC,slices,outer)
+        Tensor gParts = make_tensor(reinterpret_cast<$combine *>(parts$parts_at), make_shape(Int<VEC>{}, inner / VEC, slices, $outer_count), make_stride(_1{}, Int<VEC>{}, int64_t(inner), int64_t(inner) * slices)); // (VEC,inner/VEC,slices,outer)
         CUTE_UNROLL
         for (int v = 0; v < VEC; ++v)
             gParts(v, c, slice, o) = $acc[v];
@@ -357,10 +469,10 @@ __global__ void __launch_bounds__(THREADS)
 //! if not pass
     float $name[1] = {$fold_scalar};
 //! else
-    Tensor gParts = make_tensor(reinterpret_cast<$combine const *>(parts), make_shape(inner, slices, $outer_count), make_stride(_1{}, int64_t(inner), int64_t(inner) * slices)); // (inner,slices,outer)
+    Tensor gParts$fold_at = make_tensor(reinterpret_cast<$combine const *>(parts$parts_at), make_shape(inner, slices, $outer_count), make_stride(_1{}, int64_t(inner), int64_t(inner) * slices)); // (inner,slices,outer)
     $combine $acc[1] = {$combine::none()};
     for (int k = 0; k < slices; ++k)
-        $acc[0].merge(gParts(int(i % inner), k, int(i / inner)));
+        $acc[0].merge(gParts$fold_at(int(i % inner), k, int(i / inner)));
     $value $name[1] = {$column_result};
 //! end
 //! end
@@ -403,7 +515,7 @@ CUTEGEN_PLAN(call)
 //! if bigger_team
     const int64_t X = 32, Y = 16;
 //! else
-    const int64_t X = 32, Y = $team;
+    const int64_t X = $lanes, Y = $team;
 //! end
 //! if vectorise or super_rows
     const int64_t VEC = $vec;
@@ -428,32 +540,32 @@ CUTEGEN_PLAN(call)
     int64_t wide = 4 * inner, tall = n / 4;
     int64_t blocks = cutegen_ceil_div(wide / VEC, X) * $outer_count;
     int64_t slices = cutegen_max(1, cutegen_min(tall / (Y * 8), 8 * call->device.sm_count / blocks));
-    float *parts = (float *)cutegen_workspace(call, wide * slices * $outer_count * $part_bytes);
+    float *parts = (float *)cutegen_workspace(call, wide * slices * $outer_count * $part_bytes$part_count);
 //! if bigger_team
     CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (${kernel}_kernel<32, 16>), cutegen_dim3(blocks * slices, 1, 1), cutegen_dim3(X, Y, 1), 0, $super_args));
 //! else
-    CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (${kernel}_kernel<32, $team>), cutegen_dim3(blocks * slices, 1, 1), cutegen_dim3(X, Y, 1), 0, $super_args));
+    CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (${kernel}_kernel<$lanes, $team>), cutegen_dim3(blocks * slices, 1, 1), cutegen_dim3(X, Y, 1), 0, $super_args));
 //! end
     slices *= 4; // the rows that were read as one
     return CUTEGEN_LAUNCH(call, (${kernel}_fold<256>), cutegen_dim3(cutegen_ceil_div(inner * $outer_count, 256), 1, 1), cutegen_dim3(256, 1, 1), 0, $fold_args);
 //! elif split
     int64_t blocks = cutegen_ceil_div(inner / VEC, X) * $outer_count;
     int64_t slices = cutegen_max(1, cutegen_min(n / (Y * 8), 8 * call->device.sm_count / blocks));
-    float *parts = (float *)cutegen_workspace(call, inner * slices * $outer_count * $part_bytes);
+    float *parts = (float *)cutegen_workspace(call, inner * slices * $outer_count * $part_bytes$part_count);
 //! if bigger_team
     CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (${kernel}_kernel<32, 16>), cutegen_dim3(blocks * slices, 1, 1), cutegen_dim3(X, Y, 1), 0, $split_args));
 //! else
-    CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (${kernel}_kernel<32, $team>), cutegen_dim3(blocks * slices, 1, 1), cutegen_dim3(X, Y, 1), 0, $split_args));
+    CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (${kernel}_kernel<$lanes, $team>), cutegen_dim3(blocks * slices, 1, 1), cutegen_dim3(X, Y, 1), 0, $split_args));
 //! end
     return CUTEGEN_LAUNCH(call, (${kernel}_fold<256>), cutegen_dim3(cutegen_ceil_div(inner * $outer_count, 256), 1, 1), cutegen_dim3(256, 1, 1), 0, $fold_args);
 //! elif registers
     CUTEGEN_REQUIRE(call, n == $team * $items, "a column must fill the registers of its threads");
-    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<32, $team, $items>), cutegen_dim3(cutegen_ceil_div(inner / VEC, X) * $outer_count, 1, 1), cutegen_dim3(X, Y, 1), 0, $column_args);
+    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<$lanes, $team, $items>), cutegen_dim3(cutegen_ceil_div(inner / VEC, X) * $outer_count, 1, 1), cutegen_dim3(X, Y, 1), 0, $column_args);
 //! elif team
 //! if bigger_team
     return CUTEGEN_LAUNCH(call, (${kernel}_kernel<32, 16>), cutegen_dim3(cutegen_ceil_div(inner / VEC, X) * $outer_count, 1, 1), cutegen_dim3(X, Y, 1), 0, $column_args);
 //! else
-    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<32, $team>), cutegen_dim3(cutegen_ceil_div(inner / VEC, X) * $outer_count, 1, 1), cutegen_dim3(X, Y, 1), 0, $column_args);
+    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<$lanes, $team>), cutegen_dim3(cutegen_ceil_div(inner / VEC, X) * $outer_count, 1, 1), cutegen_dim3(X, Y, 1), 0, $column_args);
 //! end
 //! elif wide
     return CUTEGEN_LAUNCH(call, (${kernel}_kernel<1024, 1>), cutegen_dim3(cutegen_ceil_div(inner / VEC, X) * $outer_count, 1, 1), cutegen_dim3(X, Y, 1), 0, $column_args);

@@ -21,6 +21,7 @@
 //! fact pass: (of a stage) it reduces; else it is a scalar
 //! fact pair: (of a stage) the first of two passes that one could do
 //! fact paired: (of a stage) the second
+//! fact joins: (of a stage) its elements are reduced in the loop of an earlier one
 //! fact counts: (of a stage) what comes before it depends on the length of a row
 //! fact value_counts: some result depends on the length of a row
 //! fact written: (of a tensor) read or written where outputs are
@@ -117,6 +118,7 @@ __device__ Acc fold(float *parts, int row, int rows, int slices)
 }
 //! each stage
 //! if not pass
+//! elif joins
 //! elif one_pass and paired
 //! else
 
@@ -206,6 +208,13 @@ __global__ void __launch_bounds__(THREADS)
 //! else
     $combine $acc = $combine::none();
 //! end
+//! each joined
+//! if one_pass and pair
+    $pair_type $acc = $pair_type::none();
+//! else
+    $combine $acc = $combine::none();
+//! end
+//! end
 //! if unroll and vectorise and one_pass and pair
     int i = from + threadIdx.x;
     for (; i + 3 * THREADS < to; i += 4 * THREADS) { // four vectors under way, and one merge for all
@@ -224,6 +233,19 @@ __global__ void __launch_bounds__(THREADS)
             CUTE_UNROLL
             for (int v = 0; v < VEC; ++v)
                 values(v, j) = $vector_call;
+//! each joined
+//! if pair
+            Tensor values$k = make_tensor<float>(Int<VEC>{}); // (VEC)
+            CUTE_UNROLL
+            for (int v = 0; v < VEC; ++v)
+                values$k(v) = $vector_call;
+            $acc.add(values$k);
+//! else
+            CUTE_UNROLL
+            for (int v = 0; v < VEC; ++v)
+                $acc.add($vector_call$vector_place);
+//! end
+//! end
         }
         $acc.add(values);
     }
@@ -250,21 +272,56 @@ __global__ void __launch_bounds__(THREADS)
         for (int v = 0; v < VEC; ++v)
             $acc.add($vector_call$vector_place);
 //! end
-//! elif one_pass and pair
+//! each joined
+//! if one_pass and pair
+        Tensor values$k = make_tensor<float>(Int<VEC>{}); // (VEC)
+        CUTE_UNROLL
+        for (int v = 0; v < VEC; ++v)
+            values$k(v) = $vector_call;
+        $acc.add(values$k);
+//! else
+        CUTE_UNROLL
+        for (int v = 0; v < VEC; ++v)
+            $acc.add($vector_call$vector_place);
+//! end
+//! end
+//! else
+//! if one_pass and pair
         Tensor values = make_tensor<float>(_1{}); // (1)
         values(0) = $plain_call;
         $acc.add(values);
 //! else
         $acc.add($plain_call$plain_place);
 //! end
+//! each joined
+//! if one_pass and pair
+        Tensor values$k = make_tensor<float>(_1{}); // (1)
+        values$k(0) = $plain_call;
+        $acc.add(values$k);
+//! else
+        $acc.add($plain_call$plain_place);
+//! end
+//! end
+//! end
     }
     $acc = block_reduce<$k, THREADS>($acc);
-    if (threadIdx.x == 0)
+//! each joined
+    $acc = block_reduce<$k, THREADS>($acc);
+//! end
+    if (threadIdx.x == 0) {
 //! if one_pass and pair
         parts_of<$pair_type>(parts, $k, $row_count, slices)(slice, row) = $acc;
 //! else
         parts_of<$combine>(parts, $k, $row_count, slices)(slice, row) = $acc;
 //! end
+//! each joined
+//! if one_pass and pair
+        parts_of<$pair_type>(parts, $k, $row_count, slices)(slice, row) = $acc;
+//! else
+        parts_of<$combine>(parts, $k, $row_count, slices)(slice, row) = $acc;
+//! end
+//! end
+    }
 }
 //! end
 //! end
@@ -520,6 +577,7 @@ CUTEGEN_PLAN(call)
     float *parts = (float *)cutegen_workspace(call, $passes * ($all_rows) * slices * 12);
 //! each stage
 //! if not pass
+//! elif joins
 //! elif one_pass and paired
 //! else
 //! if share

@@ -23,7 +23,7 @@ enum { CHAIN_BYTES = 2 * 1024 * 1024, CHAIN_NAMES = 160, CHAIN_INCLUDES = 16 };
 struct chain {
     const struct parts *p;
     struct recipe recipe[PARTS_MAX]; /* of each part that is a form */
-    unsigned possible[PARTS_MAX];
+    unsigned possible[PARTS_MAX], likely[PARTS_MAX];
 };
 
 /* A composed file, taken apart. */
@@ -45,7 +45,8 @@ bool chain_open(const struct parts *p, struct arena *a, struct chain **out, unsi
         if (p->at[i].form != i)
             continue;
         if (!recipe_load(m->recipe, a, &c->recipe[i], err) ||
-            !recipe_steps(&c->recipe[i], m->scope, &c->possible[i], err))
+            !recipe_steps(&c->recipe[i], m->scope, &c->possible[i], err) ||
+            !recipe_likely(&c->recipe[i], m->scope, &c->likely[i], err))
             return false;
         if (strcmp(m->recipe, main) == 0)
             *steps |= c->possible[i];
@@ -76,7 +77,8 @@ static unsigned steps_for(const struct chain *c, int form, unsigned steps)
 
     return strcmp(c->p->at[form].match.recipe, main) == 0
                ? steps & c->possible[form]
-               : top_of(&c->recipe[form], c->possible[form]);
+               : top_of(&c->recipe[form],
+                        c->possible[form] & (c->p->likely ? c->likely[form] : ~0u));
 }
 
 /* ---- taking apart ----------------------------------------------------------------- */

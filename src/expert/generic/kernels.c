@@ -617,6 +617,27 @@ static void name_buffers(struct writing *w)
     }
 }
 
+static double bytes_of(const struct writing *w, int position)
+{
+    const struct tensor *t = &w->in.g->nodes[position].t;
+
+    return (double)tensor_numel(t) * expr_bytes(t->dtype);
+}
+
+/* What the launches read and write. */
+static void add_cost(const struct writing *w, struct match *out)
+{
+    out->launches = w->launch_count;
+    out->moved = 0;
+    for (int j = 0; j < w->launch_count; j++) {
+        const struct kernel_launch *l = &w->launches[j];
+
+        out->moved += bytes_of(w, (int)(l->n - w->in.g->nodes));
+        for (int i = 0; i < l->read_count; i++)
+            out->moved += bytes_of(w, l->reads[i]);
+    }
+}
+
 bool match_generic(const struct graph *g, struct arena *a, struct match *out)
 {
     struct writing *w = arena_alloc(a, sizeof(*w));
@@ -638,6 +659,7 @@ bool match_generic(const struct graph *g, struct arena *a, struct match *out)
     if (w->launch_count == 0)
         return match_no(out, a, "nothing is computed");
     plan_workspace(w);
+    add_cost(w, out);
     out->scope = fill_scope(w, g);
     return true;
 }

@@ -201,8 +201,12 @@ bool view_slice(struct view *v, int d, int64_t from, int64_t step, int64_t count
 
     if (from == 0 && step == 1 && count == x->size)
         return true;
+    if (x->first == x->last && x->stride == 0 && step > 0) {
+        x->size = count; /* a broadcast: all its elements are the same */
+        return true;
+    }
     if (x->first == x->last || step < 1)
-        return x->stride == 0 && count == 1;
+        return false;
     v->from[x->last - 1] += from * (x->times ? x->times : 1);
     v->sliced = x->split = true;
     x->times = (x->times ? x->times : 1) * step;

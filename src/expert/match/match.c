@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "expert/graph/sink.h"
 #include "expert/match/partition.h"
 
 #include <ctype.h>
@@ -46,7 +47,19 @@ bool match_channels_last(const struct tensor *t)
     return ok;
 }
 
-bool match_one(const struct graph *g, struct arena *a, struct match *out)
+/* Where the matcher has not said what its kernels move: everything once. */
+static void add_cost(const struct graph *g, struct match *out)
+{
+    if (out->launches)
+        return;
+    out->launches = 1;
+    for (int i = 0; i < g->in_count; i++)
+        out->moved += (double)tensor_numel(&g->in[i]) * expr_bytes(g->in[i].dtype);
+    for (int k = 0; k < g->out_count; k++)
+        out->moved += (double)tensor_numel(&g->out[k]) * expr_bytes(g->out[k].dtype);
+}
+
+static bool match_as_it_is(const struct graph *g, struct arena *a, struct match *out)
 {
     struct buf why = buf_init(2000);
 
@@ -55,6 +68,7 @@ bool match_one(const struct graph *g, struct arena *a, struct match *out)
         if (!matchers[i].any_order && !contiguous_outputs(g))
             match_no(out, a, "an output is not contiguous");
         else if (matchers[i].match(g, a, out)) {
+            add_cost(g, out);
             buf_release(&why);
             return true;
         }
@@ -63,6 +77,30 @@ bool match_one(const struct graph *g, struct arena *a, struct match *out)
     *out = (struct match){.why_not = buf_copy(&why, a).data};
     buf_release(&why);
     return false;
+}
+
+bool match_one(const struct graph *g, struct arena *a, struct match *out)
+{
+    struct match moved = {.recipe = NULL};
+    struct graph *s;
+
+    if (match_as_it_is(g, a, out))
+        return true;
+    s = graph_sink(g, a);
+    if (!s || !match_as_it_is(s, a, &moved))
+        return false;
+    *out = moved;
+    return true;
+}
+
+/* Round numbers of a device with 4 TB/s; generic kernels reach less of it than recipes do. */
+#define LAUNCH_NS         3000.0
+#define BYTES_PER_NS      4000.0
+#define GENERIC_IS_SLOWER 1.4
+
+double match_cost(const struct match *m)
+{
+    return (double)m->launches * LAUNCH_NS + m->moved / BYTES_PER_NS;
 }
 
 bool match_graph(const struct graph *g, struct arena *a, struct match *out)
@@ -81,6 +119,8 @@ bool match_graph(const struct graph *g, struct arena *a, struct match *out)
     }
     if (match_generic(g, a, &generic)) {
         *out = generic;
+        if (!parts.why_not && match_sums(g, a, match_cost(&generic) * GENERIC_IS_SLOWER, &parts))
+            *out = parts;
         return true;
     }
     if (parts.why_not)

@@ -22,7 +22,12 @@ struct match {
     const char *why_not;       /* when it does not match */
     const char *refused;       /* one operator, and why no kernel can have it; may be NULL */
     const struct parts *parts; /* of a task that takes several kernels (partition.h); else NULL */
+    double moved;              /* bytes read and written, of reductions and of generic kernels */
+    int launches;
 };
+
+/* How long it takes, in ns, by what it moves and launches on a large GPU: to compare two ways. */
+double match_cost(const struct match *m);
 
 /* Does a tensor lie channels last, without gaps? */
 bool match_channels_last(const struct tensor *t);

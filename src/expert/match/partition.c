@@ -7,6 +7,8 @@
  * product cannot read as they lie, then that product with all that can
  * follow it in its epilogue, and so on; what is left without products is one
  * part per output. What is said of products here holds for convolutions too.
+ * A graph without products is cut at reductions (match_sums), where that costs
+ * less than generic kernels.
  *
  * Invariant: nodes keep their ids in every graph cut from the task's, so that
  * arguments need no rewriting.
@@ -18,6 +20,7 @@
 #include "expert/match/convolution.h"
 #include "expert/match/gemm.h"
 #include "expert/match/recurrent.h"
+#include "expert/match/reduction_ops.h"
 
 #include <string.h>
 
@@ -395,25 +398,16 @@ static const struct node *unreadable(const struct graph *g, const struct node *n
     return n;
 }
 
-/* May n end the part of a product? All that depends on the product goes through n. */
-static bool ends(const struct cut *c, const struct node *product, const struct node *n)
+/* Does all that depends on `from` go through n, whose closure is `in`? */
+static bool all_through(const struct cut *c, const struct node *from, const struct node *n,
+                        const bool *in)
 {
     const struct graph *g = c->left;
-    bool in[GRAPH_NODES], on_way[GRAPH_NODES] = {false}, live[GRAPH_NODES];
+    bool on_way[GRAPH_NODES] = {false}, live[GRAPH_NODES];
 
-    if (!(graph_reshapes(n) || expr_knows_placed(n, c->a) ||
-          (conv_is(product) && match_fixed_norm(g, n, c->a))) ||
-        tensor_numel(&n->t) != tensor_numel(&product->t))
-        return false;
-    closure(g, n, in);
     alive(g, live);
-    if (!in[product - g->nodes])
-        return false;
-    for (int i = 0; i < g->count; i++)
-        if (in[i] && &g->nodes[i] != product && is_core(&g->nodes[i]))
-            return false;
-    on_way[product - g->nodes] = true;
-    for (int i = (int)(product - g->nodes); i < g->count; i++) {
+    on_way[from - g->nodes] = true;
+    for (int i = (int)(from - g->nodes); i < g->count; i++) {
         bool args[GRAPH_NODES] = {false}, depends = false;
 
         if (!live[i] || strcmp(g->nodes[i].op, "input") == 0)
@@ -430,6 +424,25 @@ static bool ends(const struct cut *c, const struct node *product, const struct n
         if (on_way[i] && output_of(g, &g->nodes[i]) >= 0)
             return false;
     return true;
+}
+
+/* May n end the part of a product? All that depends on the product goes through n. */
+static bool ends(const struct cut *c, const struct node *product, const struct node *n)
+{
+    const struct graph *g = c->left;
+    bool in[GRAPH_NODES];
+
+    if (!(graph_reshapes(n) || expr_knows_placed(n, c->a) ||
+          (conv_is(product) && match_fixed_norm(g, n, c->a))) ||
+        tensor_numel(&n->t) != tensor_numel(&product->t))
+        return false;
+    closure(g, n, in);
+    if (!in[product - g->nodes])
+        return false;
+    for (int i = 0; i < g->count; i++)
+        if (in[i] && &g->nodes[i] != product && is_core(&g->nodes[i]))
+            return false;
+    return all_through(c, product, n, in);
 }
 
 /* The product and as much of what follows as a recipe takes. */
@@ -510,39 +523,173 @@ static double work_of(const struct part *p)
     return work;
 }
 
-bool match_parts(const struct graph *g, struct arena *a, struct match *out)
+static struct cut *start(const struct graph *g, struct arena *a, struct match *out)
 {
     struct cut *c = arena_alloc(a, sizeof(*c));
-    struct parts *p = arena_alloc(a, sizeof(*p));
-    const struct node *product;
-    double most = -1;
 
-    *c = (struct cut){.g = g, .left = arena_alloc(a, sizeof(*g)), .p = p, .a = a, .out = out};
+    *c = (struct cut){.g = g,
+                      .left = arena_alloc(a, sizeof(*g)),
+                      .p = arena_alloc(a, sizeof(struct parts)),
+                      .a = a,
+                      .out = out};
     *c->left = *g;
     c->left->nodes = arena_array(a, (size_t)g->count, sizeof(*g->nodes));
     memcpy(c->left->nodes, g->nodes, (size_t)g->count * sizeof(*g->nodes));
+    return c;
+}
+
+/* Is output k made by a part of its own? */
+static bool made(const struct cut *c, int k)
+{
+    const struct node *n = graph_node(c->left, c->g->result[k]);
+
+    return (output_of(c->g, n) == k && n->index >= c->g->in_count) ||
+           match_no(c->out, c->a, "it returns an input, or the same result twice");
+}
+
+static void finish(const struct cut *c, int main)
+{
+    c->p->main = main;
+    c->out->parts = c->p;
+    c->out->recipe = c->p->at[main].match.recipe;
+    c->out->scope = c->p->at[main].match.scope;
+}
+
+bool match_parts(const struct graph *g, struct arena *a, struct match *out)
+{
+    struct cut *c;
+    const struct node *product;
+    double most = -1;
+    int main = 0;
+
     if (!first_product(g))
         return false; /* the matchers have said why not */
     if (g->count > PARTS_NODES)
         return match_no(out, a, "%d nodes are too many to look for products", g->count);
+    c = start(g, a, out);
     while ((product = first_product(c->left)))
         if (!take_front(c, product))
             return false;
     for (int k = 0; k < g->out_count; k++) {
         const struct node *n = graph_node(c->left, g->result[k]);
 
-        if (strcmp(n->op, "input") != 0 && !take(c, n, true))
+        if ((strcmp(n->op, "input") != 0 && !take(c, n, true)) || !made(c, k))
             return false;
-        if (output_of(g, n) != k || n->index < g->in_count)
-            return match_no(out, a, "it returns an input, or the same result twice");
     }
-    for (int i = 0; i < p->count; i++)
-        if (work_of(&p->at[i]) > most) {
-            most = work_of(&p->at[i]);
-            p->main = i;
+    for (int i = 0; i < c->p->count; i++)
+        if (work_of(&c->p->at[i]) > most) {
+            most = work_of(&c->p->at[i]);
+            main = i;
         }
-    out->parts = p;
-    out->recipe = p->at[p->main].match.recipe;
-    out->scope = p->at[p->main].match.scope;
+    finish(c, main);
+    return true;
+}
+
+/* ---- without products: at reductions ---------------------------------------------------- */
+
+enum { SUMS_MAX = 8 };
+
+/* Reductions below output k that read no other one, in order; how many. */
+static int ready(const struct cut *c, int k, const struct node *out[SUMS_MAX])
+{
+    const struct graph *g = c->left;
+    bool live[GRAPH_NODES], in[GRAPH_NODES];
+    int count = 0;
+
+    closure(g, graph_node(g, c->g->result[k]), live);
+    for (int i = 0; i < g->count && count < SUMS_MAX; i++) {
+        bool other = false;
+
+        if (!live[i] || !row_form_of(g, &g->nodes[i]))
+            continue;
+        closure(g, &g->nodes[i], in);
+        for (int j = 0; j < i && !other; j++)
+            other = in[j] && row_form_of(g, &g->nodes[j]);
+        if (!other)
+            out[count++] = &g->nodes[i];
+    }
+    return count;
+}
+
+/* The reduction with all that follows it per row. */
+static bool take_sum(struct cut *c, const struct node *sum)
+{
+    const struct graph *g = c->left;
+    int64_t rows = tensor_numel(&sum->t);
+
+    for (int i = g->count; i-- > sum - g->nodes;) {
+        const struct node *n = &g->nodes[i];
+        bool in[GRAPH_NODES];
+
+        if (n == sum || tensor_numel(&n->t) != rows || output_of(g, n) >= 0)
+            continue;
+        closure(g, n, in);
+        if (in[sum - g->nodes] && all_through(c, sum, n, in) && take(c, n, false))
+            return true;
+    }
+    return take(c, sum, false);
+}
+
+/* Each output, with reductions taken off the front until a recipe writes what is left; the
+ * `first`th of those that could be first is. */
+static bool take_sums(struct cut *c, int first)
+{
+    const struct node *sums[SUMS_MAX];
+
+    for (int k = 0; k < c->g->out_count; k++) {
+        for (;;) {
+            const struct node *n = graph_node(c->left, c->g->result[k]);
+            int count;
+
+            if (strcmp(n->op, "input") == 0 || (first <= 0 && take(c, n, false)))
+                break;
+            count = ready(c, k, sums);
+            if (count == 0 || first >= count || !take_sum(c, sums[first > 0 ? first : 0]))
+                return false;
+            first = 0;
+        }
+        if (!made(c, k))
+            return false;
+    }
+    return true;
+}
+
+bool match_sums(const struct graph *g, struct arena *a, double limit, struct match *out)
+{
+    struct cut *best = NULL;
+    double least = limit;
+    int main = 0;
+
+    if (g->count > PARTS_NODES)
+        return false;
+    for (int first = 0; first < SUMS_MAX; first++) {
+        struct match tried = {.recipe = NULL};
+        struct cut *c = start(g, a, &tried);
+        double cost = 0, most = -1;
+        int heaviest = 0;
+
+        if (!take_sums(c, first) || c->p->count < 2) {
+            if (first == 0)
+                out->why_not = tried.why_not;
+            continue;
+        }
+        for (int i = 0; i < c->p->count; i++) {
+            double one = match_cost(&c->p->at[i].match);
+
+            heaviest = one > most ? i : heaviest;
+            most = one > most ? one : most;
+            cost += one;
+        }
+        if (cost >= least)
+            continue;
+        least = cost;
+        best = c;
+        main = heaviest;
+    }
+    if (!best)
+        return false;
+    best->out = out;
+    best->p->likely = true;
+    finish(best, main);
     return true;
 }

@@ -30,10 +30,15 @@ struct parts {
     struct part at[PARTS_MAX];
     int count;
     int main; /* the one with most to do: its recipe's steps are the task's */
+    bool likely; /* the others have the steps that are likely to pay; else all there are */
 };
 
 /* False: out->why_not names the part that no recipe covers; NULL: the graph has no product. */
 bool match_parts(const struct graph *g, struct arena *a, struct match *out);
+
+/* A graph whose reductions run over different dimensions, cut at them: the order that costs least.
+ * False: no recipes write it so, or it costs more than `limit`, in ns. */
+bool match_sums(const struct graph *g, struct arena *a, double limit, struct match *out);
 
 /* The tensor a part reads, as the plan has it: "call->in[0]", "t1". */
 const char *part_tensor(const struct parts *p, int from, struct arena *a);

@@ -9,39 +9,12 @@
  * they allow: one, without gaps, is the recipe's `flat` form.
  */
 #include "base/buf.h"
-#include "expert/graph/index_space.h"
-#include "expert/match/match.h"
+#include "expert/match/pointwise.h"
 
 #include <stdint.h>
 #include <string.h>
 
 enum { LAUNCH_ARGUMENTS = 32 }; /* CUTEGEN_MAX_ARGS of cutegen/kernel.h */
-
-struct pointwise_leaf {
-    const struct node *node;
-    struct view view;
-    const char *name; /* of the kernel parameter */
-};
-
-struct target {
-    const struct node *node;
-    struct view view; /* of the output */
-    const char *name; /* of the kernel parameter */
-};
-
-struct fused {
-    const struct graph *g;
-    struct arena *a;
-    struct target targets[MAX_TENSORS];
-    int target_count;
-    struct pointwise_leaf leaves[MAX_TENSORS];
-    int leaf_count;
-    struct modes modes; /* targets first, then leaves */
-    struct names names;
-    const char *in_name[MAX_TENSORS], *out_name[MAX_TENSORS];
-    const char *special[GRAPH_NODES]; /* forms of operators that are pointwise here */
-    bool seen[GRAPH_NODES];
-};
 
 static bool collect(struct fused *f, const struct node *n, struct match *out);
 
@@ -105,6 +78,27 @@ static bool collect_norm(struct fused *f, const struct node *n, struct match *ou
     return collect(f, graph_arg(f->g, n, 0), out);
 }
 
+/* A leaf that reads the same elements; NULL: there is none yet. */
+static const struct node *same_leaf(const struct fused *f, const struct node *n,
+                                    const struct view *v)
+{
+    for (int i = 0; i < f->leaf_count; i++) {
+        const struct pointwise_leaf *leaf = &f->leaves[i];
+        const struct view *w = &leaf->view;
+        bool same = w->input == v->input && w->dims == v->dims &&
+                    strcmp(leaf->node->t.dtype, n->t.dtype) == 0 &&
+                    memcmp(w->from, v->from, sizeof(v->from)) == 0;
+
+        for (int d = 0; same && d < v->dims; d++)
+            same = w->axes[d].size == v->axes[d].size && w->axes[d].stride == v->axes[d].stride &&
+                   w->axes[d].first == v->axes[d].first && w->axes[d].last == v->axes[d].last &&
+                   w->axes[d].times == v->axes[d].times;
+        if (same)
+            return leaf->node;
+    }
+    return NULL;
+}
+
 /* Finds the leaves under n; false: something between is not pointwise. */
 static bool collect(struct fused *f, const struct node *n, struct match *out)
 {
@@ -116,6 +110,9 @@ static bool collect(struct fused *f, const struct node *n, struct match *out)
         return true;
     f->seen[at] = true;
     if (graph_view_part(f->g, n, &view)) {
+        f->like[at] = same_leaf(f, n, &view);
+        if (f->like[at])
+            return true;
         if (f->leaf_count == MAX_TENSORS)
             return match_no(out, f->a, "it reads more than %d tensors", MAX_TENSORS);
         if (!expr_memory_type(n->t.dtype))
@@ -330,7 +327,7 @@ static int64_t most_elements(const struct fused *f)
 }
 
 /* "_1{}", "_0{}", or the kernel parameter that brings the stride. */
-static const char *stride_text(const struct fused *f, int t, int mode, const char *name)
+const char *pointwise_stride(const struct fused *f, int t, int mode, const char *name)
 {
     int64_t stride = f->modes.axis[t][mode].stride;
 
@@ -351,7 +348,7 @@ static const char *plain_layout(const struct fused *f, int t, const char *name)
         return f->modes.axis[t][0].stride ? "n" : "n, _0{}";
     buf_puts(&b, "shape, make_stride(");
     for (int m = 0; m < f->modes.count; m++)
-        buf_printf(&b, "%s%s", m ? ", " : "", stride_text(f, t, m, name));
+        buf_printf(&b, "%s%s", m ? ", " : "", pointwise_stride(f, t, m, name));
     buf_puts(&b, ")");
     text = buf_copy(&b, f->a).data;
     buf_release(&b);
@@ -370,7 +367,7 @@ static const char *vector_layout(const struct fused *f, int t, const char *name)
     buf_printf(&b, "shape, make_stride(%s, make_stride(%s", unit ? "_1{}" : "_0{}",
                unit ? "Int<VEC>{}" : "_0{}");
     for (int m = 1; m < f->modes.count; m++)
-        buf_printf(&b, ", %s", stride_text(f, t, m, name));
+        buf_printf(&b, ", %s", pointwise_stride(f, t, m, name));
     buf_puts(&b, "))");
     text = buf_copy(&b, f->a).data;
     buf_release(&b);
@@ -384,7 +381,7 @@ static int launch_arguments(const struct fused *f)
 
     for (int t = 0; t < f->modes.tensors && !is_flat(f); t++)
         for (int m = 0; m < f->modes.count; m++)
-            count += stride_text(f, t, m, "s")[0] != '_';
+            count += pointwise_stride(f, t, m, "s")[0] != '_';
     return count;
 }
 
@@ -395,52 +392,14 @@ static void add_strides(const struct fused *f, int t, const char *name, const ch
     for (int m = 0; m < f->modes.count; m++) {
         const struct axis *x = &f->modes.axis[t][m];
 
-        if (stride_text(f, t, m, name)[0] == '_')
+        if (pointwise_stride(f, t, m, name)[0] == '_')
             continue;
         buf_printf(params, ", %s %s_stride%d", index, name, m);
         buf_printf(args, ", (%s)%s", index, match_axis_stride(plan_name, x, f->a));
     }
 }
 
-/* The mode along which inputs lie that do not lie along the output's; 0: there is none. */
-static int turn_mode(const struct fused *f)
-{
-    int turn = 0;
-
-    for (int t = f->target_count; t < f->modes.tensors; t++) {
-        if (f->modes.axis[t][0].stride < 2)
-            continue;
-        for (int m = 1; m < f->modes.count && !turn; m++)
-            if (f->modes.axis[t][m].stride == 1)
-                turn = m;
-        if (!turn || f->modes.axis[t][turn].stride != 1)
-            return 0;
-    }
-    for (int k = 0; k < f->target_count; k++)
-        if (f->modes.axis[k][0].stride != 1)
-            return 0;
-    return turn && f->modes.size[0] >= 16 && f->modes.size[turn] >= 16 ? turn : 0;
-}
-
 /* ---- filling the recipe ------------------------------------------------------ */
-
-/* Strides with the turned mode second and the others together. */
-static void set_turn(const struct fused *f, struct scope *item, int t, const char *name)
-{
-    int turn = turn_mode(f);
-    const char *rest = "";
-
-    if (!turn)
-        return;
-    for (int m = 1; m < f->modes.count; m++)
-        if (m != turn)
-            rest =
-                arena_printf(f->a, "%s%s%s", rest, *rest ? ", " : "", stride_text(f, t, m, name));
-    scope_set(item, "turn_stride", "make_stride(%s, %s, make_stride(%s))",
-              stride_text(f, t, 0, name), stride_text(f, t, turn, name), *rest ? rest : "_0{}");
-    if (f->modes.axis[t][0].stride > 1)
-        scope_fact(item, "turns");
-}
 
 static void fill_tensor(struct fused *f, struct scope *s, int t, const struct tensor *tensor,
                         const char *name, bool output)
@@ -457,9 +416,10 @@ static void fill_tensor(struct fused *f, struct scope *s, int t, const struct te
     scope_set(item, "vector_layout", "%s", vector_layout(f, t, name));
     scope_set(item, "copy", "%s", f->modes.axis[t][0].stride ? "Vector{}, " : "");
     scope_set(item, "cast", "%s", same ? "" : memory);
+    scope_set(item, "inner_unit", "%s", f->modes.axis[t][0].stride ? "_1{}" : "_0{}");
     if (f->modes.axis[t][0].stride)
         scope_fact(item, "moving");
-    set_turn(f, item, t, name);
+    pointwise_turn_tensor(f, item, t, name);
 }
 
 /* How the function is called on one element: f(gX(i), float(gB(i))), or with prefix '\0' on the
@@ -514,6 +474,9 @@ static bool fill_function(struct fused *f, struct scope *s, int k, const char *k
         buf_printf(&params, "%s%s %s", i ? ", " : "", expr_value_type(f->leaves[i].node->t.dtype),
                    f->leaves[i].name);
     }
+    for (int i = 0; i < g->count; i++)
+        if (f->like[i])
+            e.leaf[i] = e.leaf[f->like[i] - g->nodes];
     scope_set(item, "function", "%s", function);
     scope_set(item, "value", "%s", expr_value_type(dtype));
     scope_set(item, "function_params", "%s", buf_text(&params).data);
@@ -582,22 +545,8 @@ static void fill_signature(struct fused *f, struct scope *s, const char *index)
     buf_release(&sargs);
 }
 
-static void set_turn_sizes(struct fused *f, struct scope *s)
-{
-    int turn = turn_mode(f);
-    const char *rest = "";
-
-    if (turn)
-        scope_fact(s, "turned");
-    for (int m = 1; m < f->modes.count; m++)
-        if (m != turn)
-            rest = arena_printf(f->a, "%s%sn%d", rest, *rest ? ", " : "", m);
-    scope_set(s, "turn", "%d", turn);
-    scope_set(s, "turn_rest", "make_shape(%s)", *rest ? rest : "_1{}");
-}
-
 /* Sizes: n for the flat form, n0, n1, ... else, and how the plan finds them. */
-static void fill_sizes(struct fused *f, struct scope *s)
+static void fill_sizes(struct fused *f, struct scope *s, int vec)
 {
     struct buf names = buf_init(256), rest = buf_init(256), shape = buf_init(256),
                rest_shape = buf_init(256), product = buf_init(256);
@@ -615,7 +564,7 @@ static void fill_sizes(struct fused *f, struct scope *s)
         buf_printf(&rest, k ? ", n%d" : "n%d / VEC", k);
         buf_printf(&rest_shape, k ? ",n%d" : "n%d/VEC", k);
     }
-    set_turn_sizes(f, s);
+    pointwise_turn(f, s, vec);
     scope_set(s, "sizes", "%s", buf_text(&names).data);
     scope_set(s, "elements", "%s", is_flat(f) ? "n" : buf_text(&product).data);
     scope_set(s, "shape_text", "%s", is_flat(f) ? "(n)" : arena_printf(f->a, "(%s)", shape.data));
@@ -715,7 +664,7 @@ static bool fill(struct fused *f, struct match *out)
             return false;
     }
     fill_signature(f, s, index);
-    fill_sizes(f, s);
+    fill_sizes(f, s, vec);
     fill_plan(f, s);
     return true;
 }

@@ -537,6 +537,29 @@ bool rows_element(struct rows *q, const struct node *n)
     return true;
 }
 
+/* Is all that the pass takes known before the loop of stage `first`? */
+static bool known_before(const struct rows *q, const struct row_stage *s, int first)
+{
+    for (int b = first; b < q->stage_count; b++)
+        if (s->f.takes[b])
+            return false;
+    return true;
+}
+
+void rows_join(struct rows *q)
+{
+    for (int i = 1; i < q->stage_count; i++) {
+        struct row_stage *s = &q->stages[i];
+
+        if (!s->pass || q->stages[i - 1].pair) /* the second of a pair has no loop of its own */
+            continue;
+        for (int l = 0; l < i && !s->with; l++)
+            if (q->stages[l].pass && !q->stages[l].with && (l == 0 || !q->stages[l - 1].pair) &&
+                known_before(q, s, l))
+                s->with = l + 1;
+    }
+}
+
 bool rows_output(struct rows *q, int k, const struct node *n, bool per_row)
 {
     const struct graph *g = q->g;

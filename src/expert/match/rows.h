@@ -43,6 +43,7 @@ struct row_stage {
     const char *pair;  /* accumulator that does this pass and the next at once; or NULL */
     const char *place; /* it takes the element there, no pass: "target", or NULL */
     const char *text;  /* of a total: the row's value, when f is none */
+    int with;          /* 1 + the earlier pass whose loop it shares; 0: a loop of its own */
     struct function f;
 };
 
@@ -97,6 +98,9 @@ struct row_tensor *rows_tensor_add(struct rows *q, const struct node *n, const c
 /* Adds output k, one value per row or per element, from what is named so far. */
 bool rows_output(struct rows *q, int k, const struct node *n, bool per_row);
 void rows_start(struct rows *q, const struct graph *g, struct arena *a, struct match *out);
+
+/* Lets passes that do not depend on each other share a loop. */
+void rows_join(struct rows *q);
 
 /* ---- rows_total.c ----------------------------------------------------------- */
 

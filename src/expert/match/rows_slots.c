@@ -431,6 +431,10 @@ static void set_stage(struct rows *q, struct scope *s, struct scope *item, int i
         scope_fact(item, "arg");
         scope_fact(s, "args");
     }
+    if (st->with)
+        scope_fact(item, "joins");
+    scope_set(item, "parts_at", "%s", rows_parts_at(q, k));
+    scope_set(item, "fold_at", "%s", k ? arena_printf(q->a, "%d", k) : "");
     if (st->place) {
         scope_fact(item, "pick");
         scope_set(item, "place", "%s", st->place);
@@ -451,6 +455,22 @@ static void set_stage(struct rows *q, struct scope *s, struct scope *item, int i
     scope_set(item, "column_place", "%s", arg ? ", i" : "");
     scope_set(item, "super_place", "%s", arg ? ", 4 * i + (c * VEC + v) / (inner / 4)" : "");
     set_pair(q, s, item, i);
+}
+
+/* What the loop of stage i reads, and the passes that share it. */
+static void fill_loop(struct rows *q, struct scope *s, struct scope *item, int i, int k)
+{
+    struct function all = q->stages[i].f;
+
+    for (int j = i + 1, at = k; j < q->stage_count; j++) {
+        at += q->stages[j - 1].pass;
+        if (q->stages[j].with != i + 1)
+            continue;
+        set_stage(q, s, scope_item(item, "joined"), j, at);
+        for (int t = 0; t < q->tensor_count; t++)
+            all.reads[t] = all.reads[t] || q->stages[j].f.reads[t];
+    }
+    fill_use(q, item, "use", &all);
 }
 
 static void fill_total(struct rows *q, struct scope *s, int i, int k)
@@ -491,7 +511,7 @@ static void fill_stages(struct rows *q, struct scope *s)
         }
         item = scope_item(s, "stage");
         set_stage(q, s, item, i, passes);
-        fill_use(q, item, "use", &st->f);
+        fill_loop(q, s, item, i, passes);
         fill_function(q, s, &st->f, second);
         rows_split_stage(q, item, i);
         for (int b = 0, k = 0; b < i; b++) {
@@ -609,15 +629,54 @@ static void fill_sizes(struct rows *q, struct scope *s)
     scope_set(s, "all_rows", "%s", all);
 }
 
-static void count_uses(struct rows *q)
+/* Does the loop of stage k read tensor i? */
+static bool loop_reads(const struct rows *q, int k, int i)
+{
+    bool reads = !q->stages[k].with && q->stages[k].f.reads[i];
+
+    for (int j = k + 1; j < q->stage_count && !reads; j++)
+        reads = q->stages[j].with == k + 1 && q->stages[j].f.reads[i];
+    return reads;
+}
+
+void rows_count_uses(struct rows *q)
 {
     for (int i = 0; i < q->tensor_count; i++) {
         struct row_tensor *t = &q->tensors[i];
 
+        t->uses = 0;
         for (int k = 0; t->node && k < q->stage_count; k++)
-            t->uses += q->stages[k].f.reads[i];
+            t->uses += loop_reads(q, k, i);
         for (int k = 0; t->node && k < q->g->out_count; k++)
             t->uses += q->outputs[k].reads[i];
+    }
+}
+
+/* ---- what it costs ------------------------------------------------------------------- */
+
+int rows_times_read(const struct rows *q, int i, bool held)
+{
+    int uses = q->tensors[i].uses;
+
+    for (int k = 1; k < q->stage_count; k++)
+        uses -= q->stages[k - 1].pair && q->stages[k].f.reads[i] && q->stages[k - 1].f.reads[i];
+    return held && uses > 1 ? 1 : uses;
+}
+
+void rows_add_cost(const struct rows *q, bool held, int launches)
+{
+    double rows = (double)rows_count(q), n = (double)rows_length(q);
+
+    q->out->launches = launches;
+    q->out->moved = 0;
+    for (int i = 0; i < q->tensor_count; i++) {
+        const struct row_tensor *t = &q->tensors[i];
+        double all = t->total ? 1 : t->per_row ? rows : rows * n;
+
+        if (t->node && (double)tensor_numel(&q->g->in[t->index]) < all)
+            all = (double)tensor_numel(&q->g->in[t->index]);
+        q->out->moved +=
+            all * expr_bytes(t->dtype) * (t->node ? rows_times_read(q, i, held) : 1);
     }
 }
 
@@ -627,7 +686,7 @@ bool rows_fill_slots(struct rows *q)
 
     if (!bring_together(q))
         return false;
-    count_uses(q);
+    rows_count_uses(q);
     scope_set(s, "kernel", "%s", q->kernel);
     scope_set(s, "ops", "%s", graph_ops(q->g, q->a));
     if (!rows_pick_recipe(q, s))

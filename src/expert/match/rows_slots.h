@@ -9,6 +9,8 @@
 #include "base/buf.h"
 #include "expert/match/rows.h"
 
+enum { ROWS_SM_REGISTERS = 65536 };
+
 /* Where an element's value is asked for: it decides how tensors and results are written. From
  * COLUMN on, a thread has several columns and results are arrays. */
 enum place {
@@ -41,6 +43,13 @@ bool rows_moves(const struct row_tensor *t);
 bool rows_kept(const struct row_tensor *t);
 const char *rows_call(struct rows *q, const struct function *f, enum place place);
 void rows_tensor(struct rows *q, struct scope *item, int i);
+/* How often the kernels read tensor i, where pairs of passes are one; `held`: what is read again is
+ * in registers. */
+int rows_times_read(const struct rows *q, int i, bool held);
+/* Notes what the kernels move. */
+void rows_add_cost(const struct rows *q, bool held, int launches);
+/* In how many loops each input is read. */
+void rows_count_uses(struct rows *q);
 /* Pointers of the tensors in `in`, as parameters and as arguments. */
 void rows_pointers(struct rows *q, const bool *in, struct buf *params, struct buf *args);
 void rows_signature(struct rows *q, const bool *in, struct buf *params, struct buf *args);
@@ -51,7 +60,15 @@ const char *rows_size_of(struct rows *q, const struct modes *modes, int mode);
 
 /* Picks the recipe by how the tensors lie and how many rows there are. */
 bool rows_pick_recipe(struct rows *q, struct scope *s);
-void rows_column_layout(struct rows *q, struct scope *item, int i);
 void rows_split_stage(struct rows *q, struct scope *item, int i);
+
+/* ---- rows_columns.c --------------------------------------------------------- */
+
+/* Do neighbouring rows lie together, and the elements of a row apart? */
+bool rows_are_columns(const struct rows *q);
+bool rows_form_columns(struct rows *q, struct scope *s);
+void rows_column_layout(struct rows *q, struct scope *item, int i);
+/* Where the parts of pass k begin, behind "parts", in a column reduction that is split. */
+const char *rows_parts_at(struct rows *q, int k);
 
 #endif
