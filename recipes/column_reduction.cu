@@ -19,6 +19,7 @@
 //! fact narrow: (not used here) values have 16 bits
 //! fact fast: some operator has a fast form
 //! fact exponentials: some value is an exponential of a difference
+//! fact backwards: the kernel before reads the same tensor, and its end may still be in the cache
 //! fact elements: some output has a value per element
 //! fact rows: some output has a value per column
 //! fact pass: (of a stage) it reduces; else it is a scalar
@@ -159,9 +160,18 @@ __global__ void __launch_bounds__(X * Y)
     int const from = int(int64_t(n) * slice / slices);
     int const to = int(int64_t(n) * (slice + 1) / slices);
 //! else
+//! if backwards
+    int const block = gridDim.x - 1 - blockIdx.x; // what was read last first
+    int const o = block / tiles, from = 0, to = n;
+//! else
     int const o = blockIdx.x / tiles, from = 0, to = n;
 //! end
+//! end
+//! if backwards and not split
+    int const place = block % tiles * X + threadIdx.x, c = min(place, inner / VEC - 1), t = threadIdx.y;
+//! else
     int const place = blockIdx.x % tiles * X + threadIdx.x, c = min(place, inner / VEC - 1), t = threadIdx.y;
+//! end
 //! each tensor
     Tensor g$X = make_tensor(make_gmem_ptr($x), make_shape(Int<VEC>{}, inner / VEC, $column_shape, $outer), make_stride($inner_unit, $inner_stride, $column_stride, $outer_stride))(_, c, _, o); // (VEC,n)
 //! end

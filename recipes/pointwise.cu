@@ -9,6 +9,7 @@
 //! fact turned: some input lies along another dimension than the output
 //! fact turned_vectors: 16-byte accesses are possible along both dimensions, and tiles fill the device
 //! fact turns: (of a tensor) it does
+//! fact backwards: the kernel before reads the same tensor, and its end may still be in the cache
 //! fact moving: (of a tensor) it is not a broadcast
 //! fact unit: (of a tensor) its fastest dimension has stride 1
 //! fact dense: (of a tensor) row-major without gaps
@@ -208,7 +209,11 @@ __global__ void __launch_bounds__(THREADS)
 //! end
 //! end
 
+//! if backwards
+    $index const i = $index(gridDim.x - 1 - blockIdx.x) * THREADS + threadIdx.x; // what was read last first
+//! else
     $index const i = $index(blockIdx.x) * THREADS + threadIdx.x;
+//! end
 //! if vectorise
     if (i < size<1>(shape)) {
 //! each input

@@ -26,6 +26,7 @@
 //! fact fast: some operator has a fast form
 //! fact exponentials: some value is an exponential of a difference
 //! fact keeps: the output is the exponential of a difference, scaled
+//! fact backwards: the kernel before reads the same tensor, and its end may still be in the cache
 //! fact elements: some output has a value per element
 //! fact rows: some output has a value per row
 //! fact totals: something is reduced over all rows
@@ -293,7 +294,11 @@ __global__ void __launch_bounds__(THREADS)
     cluster_arrive_relaxed();
 //! else
     constexpr int WIDTH = THREADS; // threads per row
+//! if backwards
+    int const row = gridDim.x - 1 - blockIdx.x, t = threadIdx.x; // what was read last first
+//! else
     int const row = blockIdx.x, t = threadIdx.x;
+//! end
 //! end
 //! if uses_count
     float const count = float(n);

@@ -87,8 +87,8 @@ bool match_one(const struct graph *g, struct arena *a, struct match *out)
     if (match_as_it_is(g, a, out))
         return true;
     s = graph_sink(g, a);
-    if (!s || !match_as_it_is(s, a, &moved))
-        return false;
+    if (!s || !match_as_it_is(s, a, &moved) || moved.scattered)
+        return false; /* generic kernels have a form for what lies apart */
     *out = moved;
     return true;
 }

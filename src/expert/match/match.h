@@ -24,6 +24,7 @@ struct match {
     const struct parts *parts; /* of a task that takes several kernels (partition.h); else NULL */
     double moved;              /* bytes read and written, of reductions and of generic kernels */
     int launches;
+    bool scattered; /* neighbouring threads read elements that lie apart */
 };
 
 /* How long it takes, in ns, by what it moves and launches on a large GPU: to compare two ways. */

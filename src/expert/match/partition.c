@@ -654,6 +654,32 @@ static bool take_sums(struct cut *c, int first)
     return true;
 }
 
+enum { CACHED = 8 << 20 }; /* elements that the L2 cache may hold all of */
+
+static bool reads(const struct part *p, int from)
+{
+    for (int i = 0; i < p->g->in_count; i++)
+        if (p->from[i] == from && tensor_numel(&p->g->in[i]) > CACHED)
+            return true;
+    return false;
+}
+
+/* A part that reads a large tensor which the part before has read goes through it from its end. */
+static void turn_back(struct parts *p)
+{
+    bool backwards = false;
+
+    for (int i = 1; i < p->count; i++) {
+        bool again = false;
+
+        for (int k = 0; k < p->at[i].g->in_count && !again; k++)
+            again = reads(&p->at[i], p->at[i].from[k]) && reads(&p->at[i - 1], p->at[i].from[k]);
+        backwards = again && !backwards;
+        if (backwards && p->at[i].form == i)
+            scope_fact(p->at[i].match.scope, "backwards");
+    }
+}
+
 bool match_sums(const struct graph *g, struct arena *a, double limit, struct match *out)
 {
     struct cut *best = NULL;
@@ -690,6 +716,7 @@ bool match_sums(const struct graph *g, struct arena *a, double limit, struct mat
         return false;
     best->out = out;
     best->p->likely = true;
+    turn_back(best->p);
     finish(best, main);
     return true;
 }

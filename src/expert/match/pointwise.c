@@ -546,8 +546,9 @@ static void fill_signature(struct fused *f, struct scope *s, const char *index)
 }
 
 /* Sizes: n for the flat form, n0, n1, ... else, and how the plan finds them. */
-static void fill_sizes(struct fused *f, struct scope *s, int vec)
+static void fill_sizes(struct fused *f, struct match *out, int vec)
 {
+    struct scope *s = out->scope;
     struct buf names = buf_init(256), rest = buf_init(256), shape = buf_init(256),
                rest_shape = buf_init(256), product = buf_init(256);
     const struct modes *m = &f->modes;
@@ -564,7 +565,7 @@ static void fill_sizes(struct fused *f, struct scope *s, int vec)
         buf_printf(&rest, k ? ", n%d" : "n%d / VEC", k);
         buf_printf(&rest_shape, k ? ",n%d" : "n%d/VEC", k);
     }
-    pointwise_turn(f, s, vec);
+    pointwise_turn(f, out, vec);
     scope_set(s, "sizes", "%s", buf_text(&names).data);
     scope_set(s, "elements", "%s", is_flat(f) ? "n" : buf_text(&product).data);
     scope_set(s, "shape_text", "%s", is_flat(f) ? "(n)" : arena_printf(f->a, "(%s)", shape.data));
@@ -664,7 +665,7 @@ static bool fill(struct fused *f, struct match *out)
             return false;
     }
     fill_signature(f, s, index);
-    fill_sizes(f, s, vec);
+    fill_sizes(f, out, vec);
     fill_plan(f, s);
     return true;
 }

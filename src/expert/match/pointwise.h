@@ -42,7 +42,7 @@ const char *pointwise_stride(const struct fused *f, int t, int mode, const char 
 /* ---- pointwise_turn.c --------------------------------------------------------- */
 
 /* Slots of the recipe's steps that turn tiles; `vec`: elements in 16 bytes. */
-void pointwise_turn(struct fused *f, struct scope *s, int vec);
+void pointwise_turn(struct fused *f, struct match *out, int vec);
 /* Those of one tensor. */
 void pointwise_turn_tensor(const struct fused *f, struct scope *item, int t, const char *name);
 

@@ -109,11 +109,14 @@ static void turn_checks(struct fused *f, struct scope *s, int t, int turn, int v
     }
 }
 
-void pointwise_turn(struct fused *f, struct scope *s, int vec)
+void pointwise_turn(struct fused *f, struct match *out, int vec)
 {
+    struct scope *s = out->scope;
     int turn = turn_mode(f);
     const char *rest = "";
 
+    for (int t = f->target_count; t < f->modes.tensors; t++)
+        out->scattered = out->scattered || (!turn && f->modes.axis[t][0].stride > 1);
     if (turn)
         scope_fact(s, "turned");
     if (turn && turns_in_vectors(f, turn, vec)) {
