@@ -53,6 +53,8 @@ void scope_fact(struct scope *s, const char *name);
 bool scope_has(const struct scope *s, const char *fact);
 const char *scope_get(const struct scope *s, const char *name); /* NULL: not set */
 struct scope *scope_item(struct scope *s, const char *list);
+/* The same, but the item sees what is around s and not s itself. */
+struct scope *scope_item_beside(struct scope *s, const char *list);
 bool scope_equal(const struct scope *a, const struct scope *b);
 
 bool recipe_load(const char *name, struct arena *a, struct recipe *out, struct error *err);

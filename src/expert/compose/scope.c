@@ -76,6 +76,14 @@ struct scope *scope_item(struct scope *s, const char *list)
     return item;
 }
 
+struct scope *scope_item_beside(struct scope *s, const char *list)
+{
+    struct scope *item = scope_new(s->arena, s->parent);
+
+    entry_add(s, ENTRY_ITEM, list, NULL, item);
+    return item;
+}
+
 bool scope_equal(const struct scope *a, const struct scope *b)
 {
     const struct scope_entry *x = a->entries, *y = b->entries;

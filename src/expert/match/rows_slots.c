@@ -466,7 +466,7 @@ static void fill_loop(struct rows *q, struct scope *s, struct scope *item, int i
         at += q->stages[j - 1].pass;
         if (q->stages[j].with != i + 1)
             continue;
-        set_stage(q, s, scope_item(item, "joined"), j, at);
+        set_stage(q, s, scope_item_beside(item, "joined"), j, at);
         for (int t = 0; t < q->tensor_count; t++)
             all.reads[t] = all.reads[t] || q->stages[j].f.reads[t];
     }
@@ -517,7 +517,7 @@ static void fill_stages(struct rows *q, struct scope *s)
         for (int b = 0, k = 0; b < i; b++) {
             if (q->stages[b].total)
                 continue;
-            set_stage(q, s, scope_item(item, "before"), b, k);
+            set_stage(q, s, scope_item_beside(item, "before"), b, k);
             k += q->stages[b].pass;
         }
         passes += st->pass;
