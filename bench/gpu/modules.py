@@ -9,7 +9,8 @@
 Columns of a row, all from one run: ours (the launch list in a CUDA graph), eager (PyTorch's defaults), graph (eager in a CUDA
 graph), compile (torch.compile; COMPILE=0: none; its code is compiled by PROCESSES beforehand), autotune for names in AUTOTUNE.
 L2 is overwritten before each call. A row is right where its error against float64 is at most that of eager, times 8, and where
-integers are equal but for ties. The floor is what inputs and outputs take at BANDWIDTH. SECONDS: no row begins after that.
+integers are equal but for ties. Kernels NAME~WORD are others for the same task: columns of their own. The floor is what inputs
+and outputs take at BANDWIDTH. SECONDS: no row begins after that.
 """
 import importlib.util
 import json
@@ -153,10 +154,17 @@ def measure(name, tasks, kernels, flush):
         row["launches"] = sum(op["op"] == "launch" for op in case["ops"])
         call()
         torch.cuda.synchronize()
-        row["rms"], row["eager_rms"], row["right"] = errors(results, eager, truth_of(path, model, inputs))
+        row["rms"], row["eager_rms"], row["right"] = errors(results, eager, truth := truth_of(path, model, inputs))
         row["bytes"] = sum(t.numel() * t.element_size() for t in [*inputs, *model.state_dict().values(), *results])
-        del eager
-        columns = {"ours": captured(call), "eager": lambda: model(*inputs)}
+        more = {}
+        for other in sorted(kernels.glob(f"{name}~*.json")):
+            again, made, _, _ = ours(kernels, other.stem, [*inputs, *model.state_dict(keep_vars=True).values()])
+            again()
+            torch.cuda.synchronize()
+            _, _, right = errors(made, eager, truth)
+            more["ours" + other.stem[len(name) :] + ("" if right else " WRONG")] = captured(again)
+        del eager, truth
+        columns = {"ours": captured(call), **more, "eager": lambda: model(*inputs)}
         try:
             columns["graph"] = captured(lambda: model(*inputs))
         except RuntimeError:
@@ -208,7 +216,7 @@ def main():
     import torch
 
     tasks, kernels, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
-    names = [n for n in sys.argv[4:] or sorted(p.stem for p in kernels.glob("*.json")) if (kernels / f"{n}.json").exists()]
+    names = [n for n in sys.argv[4:] or sorted(p.stem for p in kernels.glob("*.json") if "~" not in p.stem) if (kernels / f"{n}.json").exists()]
     print(torch.__version__, torch.cuda.get_device_name(), f"{len(names)} tasks", flush=True)
     if os.environ.get("COMPILE") != "0":
         compile_beforehand(tasks, names)
@@ -236,7 +244,8 @@ def main():
 def line(row):
     if "ours" not in row:
         return f"{row['name']:18} {row.get('problem', '')}"
-    columns = "  ".join(f"{c} {row[c]:9.1f} ({row[c] / row['ours']:.2f})" for c in ("eager", "graph", "compile", "autotune") if c in row)
+    shown = [*(c for c in row if c.startswith("ours~")), "eager", "graph", "compile", "autotune"]
+    columns = "  ".join(f"{c} {row[c]:9.1f} ({row[c] / row['ours']:.2f})" for c in shown if c in row)
     verdict = "" if row["right"] else "  WRONG"
     return f"{row['name']:18} ours {row['ours']:9.1f} us  {columns}  floor {100 * row['bytes'] / BANDWIDTH / row['ours']:3.0f} %  rms {row['rms']:.1e}/{row['eager_rms']:.1e}  {row['launches']} launches{verdict}  {row['seconds']} s"
 
