@@ -75,8 +75,8 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
         sweep modules env GENERATE="$PWD/tests/expert/modules.py" tests/expert/coverage.sh $build \
             "$(python3 tests/expert/modules.py --count)" "$seed" 1
-        sweep modules env GENERATE="$PWD/tests/expert/chains.py" tests/expert/coverage.sh $build 50 "$seed" 1
-        sweep modules env GENERATE="$PWD/tests/expert/chains.py" ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build 50 "$seed" 1
+        sweep modules env GENERATE="$PWD/tests/expert/chains.py" tests/expert/coverage.sh $build 51 "$seed" 1
+        sweep modules env GENERATE="$PWD/tests/expert/chains.py" ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build 51 "$seed" 1
         sweep modules env GENERATE="$PWD/tests/expert/compositions.py" tests/expert/coverage.sh $build \
             "$(python3 tests/expert/compositions.py --count)" "$seed" 1
         sweep modules tests/expert/backward_test.sh $cutegen all

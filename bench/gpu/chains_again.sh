@@ -15,13 +15,18 @@ if [ "${1:-}" = prepare ]; then
     mkdir -p "$folder/kernels"
     python3 "$here/modules_tasks.py" "$folder/tasks" "${names[@]}"
     cp "$here/modules.py" "$here/chains_again.sh" "$here/../../oracle/exported/launcher.py" "$folder"
-    for name in "${names[@]}"; do
+    for name in "${names[@]}"; do # kernels that are there, NAME~WORD too, stay
         [ -s "$folder/kernels/$name.cubin" ] || "$cutegen" build "$folder/tasks/$name.py" --depth 0 --device for:H200 --out "$folder/kernels"
     done
+    rm -f "$folder"/kernels/*.cu
+    tar czf "$folder/kernels.tgz" -C "$folder" kernels && rm -r "$folder/kernels"
     exit 0
 fi
 out=$1
 mkdir -p "$out"
-env LAUNCHER=launcher.py SECONDS="${2:-140}" BEFOREHAND=0.4 COUNT=1 python3 "$here/modules.py" "$here/tasks" "$here/kernels" "$out/chains.jsonl" \
+work=$(mktemp -d)
+tar xzf "$here/kernels.tgz" -C "$work"
+env LAUNCHER=launcher.py SECONDS="${2:-140}" BEFOREHAND=0.4 COUNT=1 python3 "$here/modules.py" "$here/tasks" "$work/kernels" "$out/chains.jsonl" \
     "${names[@]}" 2>&1 | tee "$out/chains.txt"
 python3 "$here/modules.py" table "$out/chains.jsonl" >"$out/chains.md"
+rm -rf "$work"

@@ -64,7 +64,7 @@ x=64,256,56,56~5,64,56,64|F.relu(x*0.5).permute(0,2,3,1).contiguous()
 x=4095,4097~95,97;b=4097~97|(x+b).t().contiguous()*2
 x=64,64,64,256~66,2,64,132|(F.gelu(x)*2).permute(3,1,0,2).contiguous()
 x=8192,4096~1100,1024;y=4096,8192~1024,1100|(x*y.t()).t().contiguous()
-x=8,4096,4096~5,384,768;b=64~64|(x*0.5).view({3}).transpose(1,2)+b
+x=8,4096,4096~5,384,768;b=64~64|(x*0.5).view(x.size(0),x.size(1),-1,64).transpose(1,2)+b
 x=8192,8192~1152,1024:i32|(x+1).t().contiguous()
 x=262144,64~17000,64;b=64~64|(x*2+b).t().contiguous()
 x=64,262144~64,17000;b=64,1~64,1|F.silu(x*2+b).t().contiguous()
@@ -73,6 +73,7 @@ x=8192,8192~128,64|x/(x.abs().sum(0,keepdim=True)+1)+x.sum(1,keepdim=True)
 x=4096,4096~64,128|torch.softmax(x,0)*torch.softmax(x,1)
 x=8192,8192~64,128|x-x.mean(0,keepdim=True)-x.mean(1,keepdim=True)+x.mean()
 x=32,32,256,512~2,4,32,64|x-x.amax((0,1,2),keepdim=True)+x.sum(3,keepdim=True)
+x=16,4194304~3,40960|(x/x.abs().sum(1,keepdim=True)).std(1)
 x=256,1024,256~8,64,32|(x-x.mean(1,keepdim=True))/(x.std((0,2),keepdim=True)+1)
 x=8192,8192~64,128|x.sum(0)*2,x.sum(1)
 x=1024,256,256~32,8,16|x.sum(0)*x.amax((1,2),keepdim=True)
@@ -81,7 +82,7 @@ x=8192,4096~256,64|x-x.mean(0,keepdim=True)+x.amax(1,keepdim=True)
 """
 
 # what rows name as {0}, {1}, ...: at full size, small
-PLACES = [("512", "32"), ("511", "31"), ("1000", "20"), ("8,4096,64,64", "5,384,12,64")]
+PLACES = [("512", "32"), ("511", "31"), ("1000", "20")]
 DTYPES = {"f16": ".half()", "bf16": ".bfloat16()", "i32": ".mul(100).int()"}
 
 

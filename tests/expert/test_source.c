@@ -150,8 +150,8 @@ static const struct parts_case {
     {"two_ways", /* columns, and the values of the rows before beside them */
      3,
      "12",
-     {"two_ways_1_kernel", "in2[] = {call->in[0], t1};", "row_mean[v] = ",
-      "int const block = gridDim.x - 1 - blockIdx.x;"}},
+     {"two_ways_1_kernel", "in2[] = {call->in[0], t1};",
+      "row_mean[v] = ", "int const block = gridDim.x - 1 - blockIdx.x;"}},
     {"two_convs",
      1,
      "12",

@@ -130,9 +130,8 @@ static const struct step *slice_step(struct sink *k, const struct tensor *of, in
 /* Is it a view whose results are elements of its argument? */
 static bool is_view(const struct graph *g, const struct node *n)
 {
-    return graph_arg(g, n, 0) &&
-           (graph_rearranges(n) || graph_op_is(n, "aten.slice") || graph_op_is(n, "aten.select") ||
-            graph_gives_parts(n));
+    return graph_arg(g, n, 0) && (graph_rearranges(n) || graph_op_is(n, "aten.slice") ||
+                                  graph_op_is(n, "aten.select") || graph_gives_parts(n));
 }
 
 /* The node itself with the path's views behind it. */
@@ -214,11 +213,11 @@ static int moved_part(struct sink *k, const struct node *n, const struct step *s
             strcmp(x->t.dtype, n->t.dtype) != 0)
             return give_up(k);
         if (slice->from >= begin && slice->from + count <= begin + x->t.shape[dim])
-            return moved(k, x,
-                         count == x->t.shape[dim] ? slice->next
-                                                  : slice_step(k, &x->t, (int)dim,
-                                                               slice->from - begin, count,
-                                                               slice->next));
+            return moved(
+                k, x,
+                count == x->t.shape[dim]
+                    ? slice->next
+                    : slice_step(k, &x->t, (int)dim, slice->from - begin, count, slice->next));
         begin += x->t.shape[dim];
     }
     return give_up(k);

@@ -29,7 +29,7 @@ struct part {
 struct parts {
     struct part at[PARTS_MAX];
     int count;
-    int main; /* the one with most to do: its recipe's steps are the task's */
+    int main;    /* the one with most to do: its recipe's steps are the task's */
     bool likely; /* the others have the steps that are likely to pay; else all there are */
 };
 

@@ -8,8 +8,8 @@
  * common. index_space.h brings the tensors to as few dimensions as
  * they allow: one, without gaps, is the recipe's `flat` form.
  */
-#include "base/buf.h"
 #include "expert/match/pointwise.h"
+#include "base/buf.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -31,7 +31,7 @@ struct fused {
     struct modes modes; /* targets first, then leaves */
     struct names names;
     const char *in_name[MAX_TENSORS], *out_name[MAX_TENSORS];
-    const char *special[GRAPH_NODES]; /* forms of operators that are pointwise here */
+    const char *special[GRAPH_NODES];     /* forms of operators that are pointwise here */
     const struct node *like[GRAPH_NODES]; /* the leaf that is the same view; or NULL */
     bool seen[GRAPH_NODES];
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pointwise_turn.c - inputs that lie along another dimension than the output: tiles turned in shared
- * memory.
+ * pointwise_turn.c - inputs that lie along another dimension than the output: tiles turned in
+ * shared memory.
  */
 #include "expert/match/pointwise.h"
 
@@ -77,10 +77,11 @@ void pointwise_turn_tensor(const struct fused *f, struct scope *item, int t, con
         return;
     for (int m = 1; m < f->modes.count; m++)
         if (m != turn)
-            rest =
-                arena_printf(f->a, "%s%s%s", rest, *rest ? ", " : "", pointwise_stride(f, t, m, name));
+            rest = arena_printf(f->a, "%s%s%s", rest, *rest ? ", " : "",
+                                pointwise_stride(f, t, m, name));
     scope_set(item, "turn_stride", "make_stride(%s, %s, make_stride(%s))",
-              pointwise_stride(f, t, 0, name), pointwise_stride(f, t, turn, name), *rest ? rest : "_0{}");
+              pointwise_stride(f, t, 0, name), pointwise_stride(f, t, turn, name),
+              *rest ? rest : "_0{}");
     if (f->modes.axis[t][0].stride > 1)
         scope_fact(item, "turns");
 }
@@ -104,7 +105,8 @@ static void turn_checks(struct fused *f, struct scope *s, int t, int turn, int v
         if (m < 0)
             scope_set(item, "condition", "cutegen_aligned(%s, 16)", name);
         else
-            scope_set(item, "condition", "%s %% %d == 0", match_axis_stride(name, &x[m], f->a), vec);
+            scope_set(item, "condition", "%s %% %d == 0", match_axis_stride(name, &x[m], f->a),
+                      vec);
         scope_set(item, "text", "%s must lie on multiples of 16 bytes", name);
     }
 }

@@ -52,7 +52,8 @@ static bool set_cluster(struct rows *q, struct scope *s, int vec, bool fits)
     scope_set(s, "cluster_threads", "%d", (int)threads);
     scope_set(s, "cluster_items", "%d", (int)(items ? items : 1));
     words = items * kept * 4 + (vec > 4 ? 32 : 16); /* some halves are floats as well */
-    scope_set(s, "cluster_blocks", "%d", (int)(ROWS_SM_REGISTERS / threads / (words > 40 ? words : 40)));
+    scope_set(s, "cluster_blocks", "%d",
+              (int)(ROWS_SM_REGISTERS / threads / (words > 40 ? words : 40)));
     if (q->g->arch >= 90 && !fits && kept && n / vec >= CLUSTER * threads)
         scope_fact(s, "long");
     if (cluster_holds(items * kept, threads, vec))

@@ -675,8 +675,7 @@ void rows_add_cost(const struct rows *q, bool held, int launches)
 
         if (t->node && (double)tensor_numel(&q->g->in[t->index]) < all)
             all = (double)tensor_numel(&q->g->in[t->index]);
-        q->out->moved +=
-            all * expr_bytes(t->dtype) * (t->node ? rows_times_read(q, i, held) : 1);
+        q->out->moved += all * expr_bytes(t->dtype) * (t->node ? rows_times_read(q, i, held) : 1);
     }
 }
 
