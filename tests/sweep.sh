@@ -21,7 +21,8 @@
 #   mcp        every MCP tool by the reference client at every revision and transport; broken messages, FUZZ of them
 #   examples   every example (make test: each fourth) with a right kernel and with one that is wrong in each way
 #   clients    CLIENTS candidates of four clients through one warm server, with kills
-#   blackwell  the CuTe tutorials for sm_100a that come with CUTLASS, on simt; every step of the product for sm_100a
+#   blackwell  the CuTe tutorials for sm_100a that come with CUTLASS, on simt; which forms of its instructions are taken; every step
+#              of the product for sm_100a
 #   cutlass    products built by CUTLASS' CollectiveBuilder for sm_100a and sm_120a, on simt (minutes of nvcc and 5 GB for each)
 #   triton     every Triton kernel of tests/simt/triton on simt (CUTEGEN_PYTHON with torch and Triton), and every cheat in it
 #   cutedsl    every CuTe DSL kernel of tests/simt/cutedsl on simt (CUTEGEN_DSL_PYTHON, or installed from the network: 320 MB)
@@ -138,6 +139,7 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
     blackwell)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
         sweep blackwell tests/simt/blackwell/tutorials.sh "$PWD/$cutegen"
+        sweep blackwell tests/simt/blackwell/forms.py $build/src/simt/cutegen-simtc
         sweep blackwell tests/expert/blackwell.sh $build/tests/expert/expert_ladder $cutegen all
         ;;
     cutlass) sweep cutlass tests/simt/cutlass.sh "$PWD/$cutegen" ;;

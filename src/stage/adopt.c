@@ -67,8 +67,32 @@ bool stage_export_read(const char *dir, struct arena *a, struct exported *out, s
         .smem_block_bytes = json_int_or(d, "smem_block_bytes", 0),
         .l2_bytes = json_int_or(d, "l2_bytes", 0),
     };
-    return file_read(path_join(a, out->dir, arena_printf(a, "%s.cu", out->name)), MAX_SOURCE_BYTES,
-                     a, &out->source, err);
+    if (file_read(path_join(a, out->dir, arena_printf(a, "%s.cu", out->name)), MAX_SOURCE_BYTES, a,
+                  &out->source, err))
+        return true;
+    err->kind = ERROR_USE;
+    return error_add(err, "reading the export %s", dir);
+}
+
+/* Has a case what its readers take for granted? Launch lists are checked by the runner. */
+static bool case_whole(const json_t *one, struct error *err)
+{
+    static const char *const lists[] = {"inputs", "outputs", "workspace", "ops", "maps"};
+    json_t *names = json_object_get(one, "names"), *value;
+    const char *key;
+
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+        if (!json_is_array(json_object_get(one, lists[i])))
+            return error_set(err, ERROR_USE, "a case of launches.json has no list of %s", lists[i]);
+    if (!json_is_object(names))
+        return error_set(err, ERROR_USE, "a case of launches.json has no names of kernels");
+    json_object_foreach(
+        names, key,
+        value) if (!json_is_string(value) ||
+                   !json_string_length(
+                       value)) return error_set(err, ERROR_USE,
+                                                "launches.json has no name for the kernel %s", key);
+    return true;
 }
 
 /* The code file of a case, if it is what the table says. */
@@ -80,8 +104,10 @@ static bool take_code(const struct exported *from, const json_t *entry, struct a
 
     if (!*name || strchr(name, '/'))
         return error_set(err, ERROR_USE, "'%s' is not the name of a code file", name);
-    if (!file_read(path_join(a, from->dir, name), MAX_CODE_BYTES, a, &out->code, err))
+    if (!file_read(path_join(a, from->dir, name), MAX_CODE_BYTES, a, &out->code, err)) {
+        err->kind = ERROR_USE;
         return false;
+    }
     hash_text(out->code, hex);
     if (strcmp(hex, json_string_or(entry, "sha256", "")) != 0) {
         error_set(err, ERROR_JUDGED, "%s is not the code that was judged: its SHA-256 is %.16s...",
@@ -127,6 +153,8 @@ bool stage_adopt(struct stage *st, const struct exported *from, size_t number, s
     };
     if (!one)
         return error_set(err, ERROR_USE, "%s has no case %zu", from->dir, number);
+    if (!case_whole(one, err))
+        return error_add(err, "loading the export %s", from->dir);
     path = path_join(a, out->work_dir, simt ? "kernel.ptx" : "kernel.cubin");
     if (!dir_make(out->work_dir, err) ||
         !take_code(from, json_array_get(modules, (size_t)json_int_or(one, "module", 0)), a, out,

@@ -111,6 +111,19 @@ said=$("$program" verify "$work/lists" 2>&1)
 code=$?
 ok "verify: another launch list is found, by hash and by the plan" 'launches +DIFFERS' "$said"
 ok "with exit code 1" '^1$' "$code"
+# A table from outside that says nothing where its readers expect something: wrong use, not a crash.
+for change in 't["cases"][0]["names"]["two"] = None' 't["cases"][0]["names"]["two"] = 5' 'del t["cases"][0]["names"]' 't["cases"][0]["ops"] = {}' \
+    't["modules"][0]["file"] = "none"' 't["name"] = "other"' 't["cases"][0] = 7'; do
+    rm -rf "$work/broken"
+    cp -r "$work/two" "$work/broken"
+    python -c 'import json, sys
+t = json.load(open(sys.argv[1]))
+exec(sys.argv[2])
+json.dump(t, open(sys.argv[1], "w"))' "$work/broken/launches.json" "$change"
+    "$program" verify "$work/broken" >"$work/said" 2>&1
+    code=$?
+    ok "verify of a table with $change ends with a message" '^(1|2) .*cutegen:' "$code $(tr '\n' ' ' <"$work/said")"
+done
 ok "a folder that is none is told" 'name a folder that .cutegen export. wrote' "$("$program" verify "$work" 2>&1)"
 
 verdict=$("$program" eval "$here/two.py" "$work/two/two_new.py" --draws 2 2>&1)

@@ -263,6 +263,13 @@ static bool fetch_memory(const struct tc_operand *o, const struct product *p, u3
 {
     struct tensor_memory *t = tensor_memory_of(o->b);
     u32 per = 32 / o->bits, columns = p->k / per, first = address & 0xffff, lanes[TM_QUARTERS];
+    if (o->type == PT_E2M1 || o->type == PT_E2M3 || o->type == PT_E3M2) {
+        finding_add(&(struct finding_where){o->w, o->lane, o->site}, SIMT_TENSOR_MEMORY, first,
+                    NULL, -1, -1, -1,
+                    "takes A of four or six bits from tensor memory: this device does not know how "
+                    "they lie there");
+        return false;
+    }
     lanes_of_rows(p, false, lanes);
     if (!tm_async_read(o->w, o->lane, o->site, t, lanes, first, columns, "reads A from"))
         return false;

@@ -314,8 +314,10 @@ bool tm_async_write(struct warp *w, u32 lane, u32 site, struct tensor_memory *t,
 
 /* ---- loads and stores of a warp ---- */
 
-/* Lane (of 16 or 32) and column of register r of thread i, by shape. */
-static void place_of(enum tc_shape shape, u32 i, u32 r, u32 split, u32 *lane, u32 *column)
+/* Lane (of 16 or 32) and column of register r of thread i, by shape. Two halves of 16 bits in a
+ * register (pack) are as far apart as columns are. */
+static void place_of(enum tc_shape shape, u32 i, u32 r, bool pack, u32 split, u32 *lane,
+                     u32 *column)
 {
     switch (shape) {
     case TC_16X64:
@@ -332,13 +334,14 @@ static void place_of(enum tc_shape shape, u32 i, u32 r, u32 split, u32 *lane, u3
         break;
     case TC_16X32X2:
         *lane = i & 15;
-        *column = r + (i >> 4) * split;
+        *column = r;
         break;
     default:
         *lane = i;
         *column = r;
         break;
     }
+    *column = *column * (pack ? 2 : 1) + (shape == TC_16X32X2 ? (i >> 4) * split : 0);
 }
 
 static u32 columns_of(enum tc_shape shape, u32 times, bool pack)
@@ -404,7 +407,7 @@ static void move_words(struct warp *w, u32 kind, struct tensor_memory *t, u32 ad
     for (u32 r = 0; r < count; r++)
         for (u32 i = 0; i < WARP && regs[r]; i++) {
             u32 lane, column, *reg = (u32 *)regs[r] + i;
-            place_of(shape, i, pack ? 2 * r : r, split, &lane, &column);
+            place_of(shape, i, r, pack, split, &lane, &column);
             u32 *at = &t->word[(address >> 16) + lane][(address & 0xffff) + column];
             if (load)
                 *reg = pack ? (at[0] & 0xffff) | at[1] << 16 : at[0];

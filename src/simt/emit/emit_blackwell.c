@@ -85,6 +85,22 @@ static void emit_life(struct emit *e, const struct insn *in)
 
 /* ---- loads and stores ---- */
 
+/* A register that is stored: up to 128 of them, so those without a place in the frame get one each
+ * beside it. */
+static const char *stored_lanes(struct emit *e, const struct insn *in, const struct opnd *o)
+{
+    int before = e->scratch, t;
+    const char *lanes = lanes_of(e, in, o, false);
+    if (e->scratch == before)
+        return arena_printf(e->a, "(void *)%s", lanes);
+    e->scratch = before;
+    t = e->temp++;
+    buf_printf(e->out,
+               "u32 t%d[32] AL; for (int i = 0; i < 32; i++) t%d[i] = ((const u32 *)%s)[i];\n", t,
+               t, lanes);
+    return arena_printf(e->a, "(void *)t%d", t);
+}
+
 static void emit_tensor_access(struct emit *e, const struct insn *in)
 {
     static const unsigned each[] = {
@@ -93,7 +109,7 @@ static void emit_tensor_access(struct emit *e, const struct insn *in)
     int shape = CHOICE(in, MOD_32X32B, MOD_16X64B, MOD_16X128B, MOD_16X256B, MOD_16X32BX2);
     int times = CHOICE(in, MOD_X1, MOD_X2, MOD_X4, MOD_X8, MOD_X16, MOD_X32, MOD_X64, MOD_X128);
     bool pack = insn_has_any(in, MOD_PACK_16B, MOD_UNPACK_16B), split = shape == TC_16X32X2;
-    if (shape < 0 || times < 0 || (pack && shape != TC_32X32) || in->arg_count != (split ? 3 : 2)) {
+    if (shape < 0 || times < 0 || in->arg_count != (split ? 3 : 2)) {
         emit_fail(e, in, "this device does not know the form of tcgen05.ld or st");
         return;
     }
@@ -110,7 +126,7 @@ static void emit_tensor_access(struct emit *e, const struct insn *in)
         operand(e, in, t, 1, load ? 2 : 1, false);
     const char *names = "";
     for (int i = 0; i < n; i++) {
-        const char *one = !load ? arena_printf(e->a, "(void *)%s", lanes_of(e, in, &regs[i], false))
+        const char *one = !load ? stored_lanes(e, in, &regs[i])
                           : regs[i].kind == OPND_REG
                               ? arena_printf(e->a, "fr + %d", reg_slot(e, regs[i].reg))
                               : "0";

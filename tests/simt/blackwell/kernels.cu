@@ -97,6 +97,11 @@ template <int SHAPE> DI void shapes(uint32_t *out)
     if constexpr (SHAPE == 3)
         asm volatile("tcgen05.st.sync.aligned.16x256b.x1.b32 [%0], {%1, %2, %3, %4};" ::"r"(row), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]));
     if constexpr (SHAPE == 5) asm volatile("tcgen05.st.sync.aligned.32x32b.x2.unpack::16b.b32 [%0], {%1, %2};" ::"r"(row), "r"(r[0]), "r"(r[1]));
+    if constexpr (SHAPE == 6) asm volatile("tcgen05.st.sync.aligned.16x64b.x2.unpack::16b.b32 [%0], {%1, %2};" ::"r"(row), "r"(r[0]), "r"(r[1]));
+    if constexpr (SHAPE == 7) asm volatile("tcgen05.st.sync.aligned.16x128b.x1.unpack::16b.b32 [%0], {%1, %2};" ::"r"(row), "r"(r[0]), "r"(r[1]));
+    if constexpr (SHAPE == 8)
+        asm volatile("tcgen05.st.sync.aligned.16x256b.x1.unpack::16b.b32 [%0], {%1, %2, %3, %4};" ::"r"(row), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]));
+    if constexpr (SHAPE == 9) asm volatile("tcgen05.st.sync.aligned.16x32bx2.x2.unpack::16b.b32 [%0], 8, {%1, %2};" ::"r"(row), "r"(r[0]), "r"(r[1]));
     tc_wait_st();
     for (int i = 0; i < 8; i++) v[i] = 0;
     if constexpr (SHAPE == 1) asm volatile("tcgen05.ld.sync.aligned.16x64b.x2.b32 {%1, %2}, [%0];" : "+r"(row), "=r"(v[0]), "=r"(v[1]));
@@ -104,6 +109,11 @@ template <int SHAPE> DI void shapes(uint32_t *out)
     if constexpr (SHAPE == 3)
         asm volatile("tcgen05.ld.sync.aligned.16x256b.x1.b32 {%1, %2, %3, %4}, [%0];" : "+r"(row), "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]));
     if constexpr (SHAPE == 5) asm volatile("tcgen05.ld.sync.aligned.32x32b.x2.pack::16b.b32 {%1, %2}, [%0];" : "+r"(row), "=r"(v[0]), "=r"(v[1]));
+    if constexpr (SHAPE == 6) asm volatile("tcgen05.ld.sync.aligned.16x64b.x2.pack::16b.b32 {%1, %2}, [%0];" : "+r"(row), "=r"(v[0]), "=r"(v[1]));
+    if constexpr (SHAPE == 7) asm volatile("tcgen05.ld.sync.aligned.16x128b.x1.pack::16b.b32 {%1, %2}, [%0];" : "+r"(row), "=r"(v[0]), "=r"(v[1]));
+    if constexpr (SHAPE == 8)
+        asm volatile("tcgen05.ld.sync.aligned.16x256b.x1.pack::16b.b32 {%1, %2, %3, %4}, [%0];" : "+r"(row), "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]));
+    if constexpr (SHAPE == 9) asm volatile("tcgen05.ld.sync.aligned.16x32bx2.x2.pack::16b.b32 {%1, %2}, [%0], 8;" : "+r"(row), "=r"(v[0]), "=r"(v[1]));
     tc_wait_ld();
     for (int i = 0; i < 4; i++) out[threadIdx.x * 20 + 16 + i] = v[i];
     for (int c = 0; c < 16; c += 8) {
@@ -119,6 +129,31 @@ KERNEL shape_16x64(uint32_t *out) { shapes<1>(out); }
 KERNEL shape_16x128(uint32_t *out) { shapes<2>(out); }
 KERNEL shape_16x256(uint32_t *out) { shapes<3>(out); }
 KERNEL shape_pack(uint32_t *out) { shapes<5>(out); }
+KERNEL shape_pack_16x64(uint32_t *out) { shapes<6>(out); }
+KERNEL shape_pack_16x128(uint32_t *out) { shapes<7>(out); }
+KERNEL shape_pack_16x256(uint32_t *out) { shapes<8>(out); }
+KERNEL shape_pack_16x32x2(uint32_t *out) { shapes<9>(out); }
+
+// Columns are cleared by one store, as an epilogue does: registers that all threads share, as many as there may be.
+#define SEVENS8 "%1, %2, %1, %2, %1, %2, %1, %2, "
+#define SEVENS64 SEVENS8 SEVENS8 SEVENS8 SEVENS8 SEVENS8 SEVENS8 SEVENS8 SEVENS8
+KERNEL constants(uint32_t *out, int seven)
+{
+    uint32_t r[8];
+    WARP0 tc_alloc(su(sm) + AT_TM, 128);
+    __syncthreads();
+    uint32_t row = *(volatile uint32_t *)(sm + AT_TM) + (threadIdx.x / 32 * 32 << 16);
+    asm volatile("tcgen05.st.sync.aligned.32x32b.x128.b32 [%0], {" SEVENS64 SEVENS8 SEVENS8 SEVENS8 SEVENS8 SEVENS8 SEVENS8 SEVENS8
+                 "%1, %2, %1, %2, %1, %2, %1, %2};" ::"r"(row), "r"(0), "r"(seven));
+    tc_wait_st();
+    for (int c = 0; c < 128; c += 8) {
+        ld8(row + c, r);
+        tc_wait_ld();
+        for (int i = 0; i < 8; i++) out[threadIdx.x * 128 + c + i] = r[i];
+    }
+    __syncthreads();
+    WARP0 tc_dealloc(*(volatile uint32_t *)(sm + AT_TM), 128);
+}
 
 // Blocks that have not begun are taken over. out: how often each was done, then how many blocks began.
 KERNEL cancel(uint32_t *out)

@@ -259,7 +259,10 @@ static void products_of_every_kind_are_right(void **state)
 /* What a thread's register of a store becomes: lane (of its quarter) and column. */
 static void place(int shape, int thread, int reg, int *lane, int *column)
 {
-    if (shape == 1) { /* 16x64b */
+    if (shape == 9) { /* 16x32bx2, two columns in a register, eight between the halves */
+        *lane = thread % 16;
+        *column = reg + thread / 16 * 4;
+    } else if (shape == 1) { /* 16x64b */
         *lane = thread % 2 * 8 + thread / 4;
         *column = thread / 2 % 2 + reg * 2;
     } else if (shape == 2) {
@@ -276,10 +279,10 @@ static void loads_and_stores_have_their_shapes(void **state)
     static const struct {
         const char *kernel;
         int shape, regs;
-    } shapes[] = {{"shape_16x64", 1, 2},
-                  {"shape_16x128", 2, 2},
-                  {"shape_16x256", 3, 4},
-                  {"shape_pack", 5, 2}};
+    } shapes[] = {{"shape_16x64", 1, 2},       {"shape_16x128", 2, 2},
+                  {"shape_16x256", 3, 4},      {"shape_pack", 5, 2},
+                  {"shape_pack_16x64", 6, 2},  {"shape_pack_16x128", 7, 2},
+                  {"shape_pack_16x256", 8, 4}, {"shape_pack_16x32x2", 9, 2}};
     uint32_t out[THREADS][20], want[THREADS][16];
     void *p = out;
     (void)state;
@@ -297,10 +300,16 @@ static void loads_and_stores_have_their_shapes(void **state)
             for (int i = 0; i < shapes[s].regs; i++) {
                 uint32_t v = (uint32_t)(shapes[s].shape * 100000 + t * 100 + i);
                 int lane, column;
-                place(shapes[s].shape, t % 32, i, &lane, &column);
                 if (shapes[s].shape == 5) {
-                    want[t][2 * i] = v & 0xffff;
-                    want[t][2 * i + 1] = v >> 16;
+                    lane = t % 32;
+                    column = i;
+                } else {
+                    int packed = shapes[s].shape > 5 && shapes[s].shape < 9;
+                    place(shapes[s].shape - (packed ? 5 : 0), t % 32, i, &lane, &column);
+                }
+                if (shapes[s].shape >= 5) {
+                    want[t / 32 * 32 + lane][2 * column] = v & 0xffff;
+                    want[t / 32 * 32 + lane][2 * column + 1] = v >> 16;
                 } else {
                     want[t / 32 * 32 + lane][column] = v;
                 }
@@ -310,6 +319,25 @@ static void loads_and_stores_have_their_shapes(void **state)
             assert_memory_equal(out[t], want[t], sizeof want[t]);
         run_end(&r);
     }
+}
+
+static void a_store_may_have_128_registers_of_constants(void **state)
+{
+    static uint32_t out[THREADS * 128];
+    struct run r = run_begin(kernels_so, 0);
+    struct bench_args x = {0};
+    void *p = out;
+    int seven = 7;
+    (void)state;
+    put_arg(&x, &p, 8);
+    put_arg(&x, &seven, 4);
+    simt_alloc_register(r.dev, out, sizeof out, "out", 0);
+    struct simt_result result = run_kernel(&r, "constants", &x);
+    if (result.outcome != SIMT_OK || result.finding_count)
+        fail_msg("%s", said(&result));
+    for (uint32_t i = 0; i < THREADS * 128; i++)
+        assert_int_equal(out[i], i % 2 * 7);
+    run_end(&r);
 }
 
 static void rows_are_shifted_by_one(void **state)
@@ -565,6 +593,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(products_of_every_kind_are_right),
         cmocka_unit_test(loads_and_stores_have_their_shapes),
         cmocka_unit_test(rows_are_shifted_by_one),
+        cmocka_unit_test(a_store_may_have_128_registers_of_constants),
         cmocka_unit_test(blocks_that_have_not_begun_are_taken_over),
         cmocka_unit_test(tiles_of_four_bits_are_copied_as_bytes),
         cmocka_unit_test(tiles_of_padded_elements_are_spread),
