@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import traceback
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -85,6 +86,8 @@ class CuteTensor(Tensor):
         return _CUDA
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("mark_"):  # changes the DSL's tensor, of which parts are kept once it was an argument
+            return getattr(from_dlpack(self, assumed_align=self.alignment()), name)
         if "_cute" not in self.__dict__:
             self._cute = from_dlpack(self, assumed_align=self.alignment())
         return getattr(self._cute, name)
@@ -275,6 +278,13 @@ def _chain(err: BaseException | None) -> list[BaseException]:
     return found
 
 
+def _while_compiling(err: BaseException, path: str) -> bool:
+    """The DSL called a function of the candidate's, to compile it."""
+    library = os.path.dirname(cutlass.__file__)
+    files = [f.filename for f in traceback.extract_tb(err.__traceback__)]
+    return any(f.startswith(library) and path in files[i:] for i, f in enumerate(files))
+
+
 def fault_of(err: BaseException, path: str) -> PlanError | None:
     """An error of the DSL's as one of ours; None: it is not the DSL's."""
     if _State.fault is not None:
@@ -287,6 +297,6 @@ def fault_of(err: BaseException, path: str) -> PlanError | None:
     if missing:
         return PlanError(f"host code calls {missing[1].replace('_cu', 'cu')}, which a plan cannot: it launches kernels and clears tensors")
     if not isinstance(err, DSLBaseError):
-        return None
+        return PlanError(f"{type(err).__name__}: {text[:1500]}", "compile") if _while_compiling(err, path) else None
     at = re.findall(re.escape(os.path.basename(path)) + r":(\d+)", text)
     return PlanError(f"the CuTe DSL: {text[:1500]}", "compile", int(at[0]) if at else 0)

@@ -2,8 +2,10 @@
 """The planning guest: a candidate written in Python (Triton, the CuTe DSL) becomes PTX and a launch list.
 
     stdin:  {"module": PATH, "language": "triton|cutedsl", "ptx_version": 87, "inputs": [...], "outputs": [...], "scalars": [...], "device": {...}}
-    stdout: {"ok": true, "version": "3.5.1", "ptx": TEXT, "launches": {"workspace", "maps", "ops"}}
-            {"ok": false, "kind": "plan|compile|launch|missing|machine", "text": TEXT, "line": 12}
+    stdout: {"ok": true, "version": "3.5.1"}        before any foreign code has run: only this line is our word
+            {"ok": false, "kind": "missing|machine", "text": TEXT}        instead of it, then nothing follows
+            {"ok": true, "ptx": TEXT, "launches": {"workspace", "maps", "ops"}}
+            {"ok": false, "kind": "plan|compile|launch", "text": TEXT, "line": 12}
 
 One request, then it ends. The candidate's file is foreign code, so all of this runs confined (ROLE_COMPOSER), and nothing it says is
 believed: PTX and list are checked like those of any candidate. There is nothing to find in here: no task, no input, no seed.
@@ -59,22 +61,38 @@ def load_module(path: str) -> Any:
     return module
 
 
-def planned(request: dict[str, Any]) -> dict[str, Any]:
-    path = request["module"]
-    try:
-        language = importlib.import_module(LANGUAGES[request["language"]])
-    except (ImportError, AttributeError) as err:  # not there, or another version than the ones that are known
-        return {"ok": False, "kind": "missing", "text": str(err)}
+def prepared(request: dict[str, Any]) -> tuple[dict[str, Any], Any, Any]:
+    """What is said before foreign code runs, the language and the plan."""
+    from oracle.seal import seal, undumpable
+
+    undumpable()
+    why = seal()
+    if why:
+        return {"ok": False, "kind": "machine", "text": f"a plan cannot be kept from starting programs here: {why}"}, None, None
     from oracle.plan_objects import Plan, PlanError
 
     try:
-        plan = Plan(request, language.DTYPES, path, language.TENSOR)
-        language.enter(plan, request["ptx_version"], path)
+        language = importlib.import_module(LANGUAGES[request["language"]])
+        plan: Any = Plan(request, language.DTYPES, request["module"], language.TENSOR)
+        language.enter(plan, request["ptx_version"], request["module"])
+    except PlanError as err:  # the task has types that it has not
+        plan = err
+    except Exception as err:  # not there, or another version than the ones that are known
+        return {"ok": False, "kind": "missing", "text": f"{type(err).__name__}: {err}"}, None, None
+    return {"ok": True, "version": language.version()}, language, plan
+
+
+def planned(path: str, language: Any, plan: Any) -> dict[str, Any]:
+    from oracle.plan_objects import PlanError
+
+    try:
+        if isinstance(plan, PlanError):
+            raise plan
         made = getattr(load_module(path), "plan", None)
         if not callable(made):
             raise PlanError("there is no function plan(p) in this file")
         made(plan)
-        return {"ok": True, "version": language.version(), "launches": plan.launches(), "ptx": language.ptx()}
+        return {"ok": True, "launches": plan.launches(), "ptx": language.ptx()}
     except BaseException as err:  # SystemExit and KeyboardInterrupt too: they are the candidate's
         fault = err if isinstance(err, PlanError) else language.fault_of(err, path)
         fault = fault or PlanError(words_of(err))
@@ -101,13 +119,12 @@ def main() -> None:
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a candidate prints is not our answer
     os.environ.update(surroundings(request, os.environ.get("TMPDIR", "/tmp")))
-    from oracle.seal import seal, undumpable
-
-    undumpable()
-    why = seal()
-    said = {"ok": False, "kind": "machine", "text": f"a plan cannot be kept from starting programs here: {why}"} if why else planned(request)
+    said, language, plan = prepared(request)
     answer.write(json.dumps(said) + "\n")
     answer.flush()
+    if language is not None:
+        answer.write(json.dumps(planned(request["module"], language, plan)) + "\n")
+        answer.flush()
     os._exit(0)  # threads and exit handlers of the candidate do not keep it
 
 

@@ -13,6 +13,7 @@ failed=0
 bad=()
 old_torch=() # skipped by name, since this torch is too old for them
 no_triton=() # skipped by name, since Triton is not here
+no_dsl=()    # likewise the CuTe DSL
 
 say() { printf '\n== %s\n' "$*"; }
 count()
@@ -54,6 +55,7 @@ run_tests()
         OK | EXPECTEDFAIL) count "$name" 0 ;;
         "OLD TORCH") old_torch+=("$dir: $name") ;;
         "NO TRITON") no_triton+=("$dir: $name") ;;
+        "NO DSL") no_dsl+=("$dir: $name") ;;
         SKIP) case $name in *"a tarball runs from anywhere") ;; *) count "$dir: $name was skipped" 1 ;; esac ;;
         *) count "$dir: $name ($result)" 1 ;;
         esac
@@ -140,6 +142,7 @@ grep -q '^ok' build/lint.log || count "lint: no check ran" 1
 echo
 for name in "${old_torch[@]}"; do echo "skipped: $name: needs torch 2.4 or newer (make torch)"; done
 for name in "${no_triton[@]}"; do echo "skipped: $name: needs Triton 3.5 or newer (make torch on x86_64)"; done
+for name in "${no_dsl[@]}"; do echo "skipped: $name: needs nvidia-cutlass-dsl (docs/cutedsl.md)"; done
 for name in "${bad[@]}"; do echo "failed: $name"; done
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

@@ -25,7 +25,8 @@
 #              of the product for sm_100a
 #   cutlass    products built by CUTLASS' CollectiveBuilder for sm_100a and sm_120a, on simt (minutes of nvcc and 5 GB for each)
 #   triton     every Triton kernel of tests/simt/triton on simt (CUTEGEN_PYTHON with torch and Triton), and every cheat in it
-#   cutedsl    every CuTe DSL kernel of tests/simt/cutedsl on simt (CUTEGEN_DSL_PYTHON, or installed from the network: 320 MB)
+#   cutedsl    every CuTe DSL kernel of tests/simt/cutedsl on simt, every cheat in it, and the examples (CUTEGEN_DSL_PYTHON, or
+#              installed from the network: 320 MB)
 #   cluster    suites by workers, CLUSTER_KILLS SIGKILLs, and dropped connections, full disks, wrong clocks
 #   bugs       the injected bugs of simt and their twins in BUG_ORDERS orders of warps: a table
 #   wheel      the wheels, built twice; one with all that it depends on (from the network) in an empty venv (gigabytes)
@@ -154,6 +155,10 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
             export CUTEGEN_DSL_PYTHON=$dsl/bin/python
         fi
         sweep cutedsl tests/simt/cutedsl.sh "$PWD/$cutegen"
+        sweep cutedsl tests/cheats/run.py "$PWD/$cutegen" --cutedsl --jobs "$JOBS"
+        for kernel in examples/cutedsl/*.py; do
+            sweep cutedsl $cutegen eval "examples/${kernel##*/}" "$kernel" --device simt
+        done
         ;;
     errors)
         ninja -C $build tests/toolchain/test_toolchain_errors >/dev/null || exit 3

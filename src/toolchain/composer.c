@@ -248,9 +248,8 @@ static void ended(const struct proc_result *r, const struct composer_request *re
 }
 
 /* The guest says why not. */
-static bool refused(const struct composer *t, const json_t *said,
-                    const struct composer_request *req, struct arena *a, struct verdict *v,
-                    struct error *err)
+static void refused(const json_t *said, const struct composer_request *req, struct arena *a,
+                    struct verdict *v)
 {
     static const struct {
         const char *kind;
@@ -263,18 +262,12 @@ static bool refused(const struct composer *t, const json_t *said,
     int line = (int)json_int_or(said, "line", 0);
     enum verdict_kind found = VERDICT_BAD_PLAN;
 
-    if (!strcmp(kind, "missing") || !strcmp(kind, "machine")) {
-        error_set(err, ERROR_MACHINE, "%s %s could not be used: %.600s",
-                  languages[t->language].name, t->version, text);
-        return error_hint(err, "does it work outside of cutegen? is it a version that %s names?",
-                          languages[t->language].page);
-    }
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         if (!strcmp(kind, kinds[i].kind))
             found = kinds[i].verdict;
     verdict_set(v, found, text, text, NULL);
     if (line <= 0)
-        return true;
+        return;
     v->findings[0] = (struct finding){.kind = verdict_names[found],
                                       .where = arena_printf(a, "%s:%d", COMPOSER_SOURCE_NAME, line),
                                       .line = diag_source_line(req->source, line, a),
@@ -283,7 +276,6 @@ static bool refused(const struct composer *t, const json_t *said,
     v->summary = arena_printf(a, "%s: %s", v->findings[0].where, text);
     v->detail =
         arena_printf(a, "%s: %s\n    %s\n", v->findings[0].where, text, v->findings[0].line);
-    return true;
 }
 
 /* ---- its answer ------------------------------------------------------------------------- */
@@ -362,7 +354,11 @@ static void ptxas_verdict(struct text log, const struct composer_request *req, s
     const char *text = arena_printf(a, "ptxas: %.*s", error ? (int)strcspn(error, "\n") : 40,
                                     error ? error : "rejects the PTX of this kernel");
 
-    verdict_set(v, VERDICT_COMPILE_ERROR, text, said, NULL);
+    verdict_set(v, VERDICT_COMPILE_ERROR, text, said,
+                strstr(text, "Unsupported .version")
+                    ? "the compiler of this language is newer than ptxas: --cuda names a newer "
+                      "toolkit"
+                    : NULL);
     if (line > 0) {
         v->findings[0] =
             (struct finding){.kind = "compile error",
@@ -477,6 +473,29 @@ static void keep(const struct composer_request *req, const char *key, struct are
     json_decref(kept);
 }
 
+/* The guest's first line was written before foreign code ran: only it can say that the machine is
+ * at fault. *answer is what follows, empty when nothing does. */
+static bool was_ready(const struct composer *t, const struct proc_result *r, struct arena *a,
+                      struct text *answer, struct error *err)
+{
+    struct error ignored = {0};
+    struct text first;
+    json_t *said = NULL;
+    bool ready;
+
+    *answer = r->out;
+    if (!text_next_line(answer, &first) || !json_parse(first, "the guest", &said, &ignored))
+        return true; /* it was ended before */
+    json_own(a, said);
+    ready = json_bool_or(said, "ok", false);
+    if (ready)
+        return true;
+    error_set(err, ERROR_MACHINE, "%s %s could not be used: %.600s", languages[t->language].name,
+              t->version, json_string_or(said, "text", "?"));
+    return error_hint(err, "does it work outside of cutegen? is it a version that %s names?",
+                      languages[t->language].page);
+}
+
 static bool make(const struct composer *t, const struct composer_request *req, const char *line,
                  struct arena *a, struct build_result *out, struct error *err)
 {
@@ -484,18 +503,23 @@ static bool make(const struct composer *t, const struct composer_request *req, c
     struct error bad = {0};
     struct proc_result r;
     json_t *said = NULL;
-    bool ok;
+    struct text answer;
+    bool ok = true;
 
     if (!file_write(module, req->source, err) ||
         !run_guest(t, req, path_from_here(a, module), line, a, &r, err))
         return false;
+    if (!was_ready(t, &r, a, &answer, err))
+        return false;
     if (r.end != PROC_EXITED || r.code != 0 || r.out_cut ||
-        !json_parse(r.out, "the plan's answer", &said, &bad)) {
+        !json_parse(answer, "the plan's answer", &said, &bad)) {
         ended(&r, req, a, &out->verdict);
         return true;
     }
-    ok = json_bool_or(said, "ok", false) ? take_answer(said, req, a, out, err)
-                                         : refused(t, said, req, a, &out->verdict, err);
+    if (json_bool_or(said, "ok", false))
+        ok = take_answer(said, req, a, out, err);
+    else
+        refused(said, req, a, &out->verdict);
     json_decref(said);
     if (ok && out->verdict.kind == VERDICT_PASS && t->ptxas)
         ok = assemble(t, req, a, out, err);

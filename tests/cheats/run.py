@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Has every cheat of this folder judged, and says which got away.
 
-    tests/cheats/run.py CUTEGEN [--device simt|cuda:0] [--jobs 2] [--apart] [--table FILE] [--at COMMIT] [--accept] [--quick] [--triton] [NAME...]
+    tests/cheats/run.py CUTEGEN [--device simt|cuda:0] [--jobs 2] [--apart] [--table FILE] [--at COMMIT] [--accept] [--quick] [--triton|--cutedsl] [NAME...]
 
 A cheat is one candidate, .cu or .py. Its first lines say what it is and what must become of it:
 
@@ -14,7 +14,7 @@ A cheat is one candidate, .cu or .py. Its first lines say what it is and what mu
     // accept: race                     with --accept (the final acceptance on a GPU): the verdict then
     // not faster: honest               on a GPU, where both pass: it gains nothing over that one
 
---triton: the candidates of triton/ instead of the others. --quick: compute-sanitizer only where the verdict needs it. --apart: every job has a warm server of its own and, where mounts
+--triton, --cutedsl: the candidates of that folder instead of the others. --quick: compute-sanitizer only where the verdict needs it. --apart: every job has a warm server of its own and, where mounts
 are permitted, a GPU lease of its own, so that none waits for another; cheats whose times are compared come last, alone.
 --table: rows of FILE that were not judged now stay, with the commit they were judged at; so does all other text.
 Prints TAP. Standard library only.
@@ -39,6 +39,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 DEADLINE_S = 3600
 NOISE = 0.06  # two judgements of one kernel of microseconds, a few at a time
+NEEDS = {"triton": "Triton 3.5 or newer", "cutedsl": "nvidia-cutlass-dsl (CUTEGEN_DSL_PYTHON)"}
 COLUMNS = "| cheat | verdict | s | commit | what the judge said |"
 OWN_LOCKS = ["sh", "-c", 'mount -t tmpfs none /run/lock && exec "$@"', "sh"]
 
@@ -159,7 +160,8 @@ class Table:
         what = re.sub(r"\s+", " ", said.get("summary") or "").replace("|", "\\|")
         self.rows[name] = f"| {name} | {verdict} | {said['seconds']:.1f} | {self.commit} | {what} |\n"
         if self.path:
-            order = {p.stem: k for k, p in enumerate([*sorted(HERE.glob("*.cu")), *sorted(HERE.glob("foreign/*.py")), *sorted(HERE.glob("triton/*.py"))])}
+            every = [p for pattern in ("*.cu", "foreign/*.py", "triton/*.py", "cutedsl/*.py") for p in sorted(HERE.glob(pattern))]
+            order = {p.stem: k for k, p in enumerate(every)}
             rows = [self.rows[name] for name in sorted(self.rows, key=lambda name: order.get(name, -1)) if name in order]
             self.path.write_text(self.head + "".join(rows) + self.foot)
 
@@ -179,16 +181,21 @@ def report(number: int, path: Path, fields: dict[str, str], said: dict[str, Any]
 
 
 def chosen(options: argparse.Namespace) -> list[tuple[Path, dict[str, str]]]:
-    paths = sorted(HERE.glob("triton/*.py")) if options.triton else sorted(HERE.glob("*.cu")) + sorted(HERE.glob("foreign/*.py"))
+    own = options.language
+    paths = sorted(HERE.glob(f"{own}/*.py")) if own else sorted(HERE.glob("*.cu")) + sorted(HERE.glob("foreign/*.py"))
     if options.names:  # in that order
         paths = sorted((p for p in paths if p.stem in options.names), key=lambda p: options.names.index(p.stem))
     cheats = [(p, head(p)) for p in paths]
     return [(p, f) for p, f in cheats if options.device.split(":")[0] in f.get("device", options.device)]
 
 
-def has_triton() -> bool:
-    python = os.environ.get("CUTEGEN_PYTHON") or "python3"
-    test = "import triton; assert tuple(map(int, triton.__version__.split('.')[:2])) >= (3, 5)"
+def has_language(name: str) -> bool:
+    """In the Python that cutegen takes for it."""
+    python = (name == "cutedsl" and os.environ.get("CUTEGEN_DSL_PYTHON")) or os.environ.get("CUTEGEN_PYTHON") or "python3"
+    test = {
+        "triton": "import triton; assert tuple(map(int, triton.__version__.split('.')[:2])) >= (3, 5)",
+        "cutedsl": "import importlib.metadata as m; m.version('nvidia-cutlass-dsl')",
+    }[name]
     return subprocess.run([python, "-I", "-c", test], capture_output=True, check=False).returncode == 0
 
 
@@ -202,11 +209,12 @@ def main() -> int:
     parser.add_argument("--at", default="")
     parser.add_argument("--accept", action="store_true")
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--triton", action="store_true")
+    parser.add_argument("--triton", dest="language", action="store_const", const="triton")
+    parser.add_argument("--cutedsl", dest="language", action="store_const", const="cutedsl")
     parser.add_argument("names", nargs="*")
     options = parser.parse_intermixed_args()
-    if options.triton and not has_triton():
-        print("1..0 # SKIP needs Triton 3.5 or newer")
+    if options.language and not has_language(options.language):
+        print(f"1..0 # SKIP needs {NEEDS[options.language]}")
         return 0
     cheats = chosen(options)
     table = Table(options.table, options.at)

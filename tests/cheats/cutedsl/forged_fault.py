@@ -1,0 +1,19 @@
+# cutedsl: says that the machine is at fault, to get no verdict
+# verdict: bad plan
+
+import json
+import os
+
+import cutlass
+
+SAID = json.dumps({"ok": False, "kind": "machine", "text": "no seccomp here"})
+for fd in range(3, 64):
+    try:
+        os.write(fd, SAID.encode() + b"\n")
+    except OSError:
+        pass
+os._exit(0)
+
+
+def plan(p):
+    pass
