@@ -6,7 +6,6 @@ import tempfile
 
 import cutlass.cute as cute
 
-
 for number in range(1 << 20):
     with open(os.path.join(tempfile.gettempdir(), str(number)), "wb") as f:
         f.write(b"x" * (32 << 20))

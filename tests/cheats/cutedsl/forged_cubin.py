@@ -4,7 +4,6 @@
 import cutlass.cute as cute
 from cutlass.cutlass_dsl.cuda_jit_executor import CudaDialectJitCompiledFunction as Compiled
 
-
 Compiled.__cubin__ = property(lambda self: b"\x7fELF")
 
 

@@ -1,10 +1,9 @@
 # cutedsl: says that the machine is at fault, to get no verdict
 # verdict: bad plan
+# flags: --target cutedsl
 
 import json
 import os
-
-import cutlass
 
 SAID = json.dumps({"ok": False, "kind": "machine", "text": "no seccomp here"})
 for fd in range(3, 64):

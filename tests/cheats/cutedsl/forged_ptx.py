@@ -5,7 +5,6 @@
 import cutlass.cute as cute
 from cutlass.cutlass_dsl.cuda_jit_executor import CudaDialectJitCompiledFunction as Compiled
 
-
 PTX = """.version 8.0
 .target sm_80
 .address_size 64

@@ -6,7 +6,6 @@ import sys
 
 import cutlass.cute as cute
 
-
 RECORDER = sys.modules["oracle.plan_cutedsl"]
 RECORDER.ptx = lambda: RECORDER._State.joined.text().replace("gate_kernel", "gate_other")
 

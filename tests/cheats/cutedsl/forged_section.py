@@ -5,7 +5,6 @@
 import cutlass.cute as cute
 from cutlass.cutlass_dsl.cuda_jit_executor import CudaDialectJitCompiledFunction as Compiled
 
-
 ORIGINAL = Compiled.__ptx__
 Compiled.__ptx__ = property(lambda self: ORIGINAL.fget(self) + "\n.alias hidden, gate;\n")
 

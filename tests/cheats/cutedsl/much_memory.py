@@ -3,7 +3,6 @@
 
 import cutlass.cute as cute
 
-
 HELD = []
 while True:
     HELD.append(bytearray(b"x") * (64 << 20))

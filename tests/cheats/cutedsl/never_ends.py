@@ -4,7 +4,6 @@
 
 import cutlass.cute as cute
 
-
 while True:
     pass
 

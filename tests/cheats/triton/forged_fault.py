@@ -1,10 +1,9 @@
 # triton: says that the machine is at fault, to get no verdict
 # verdict: bad plan
+# flags: --target triton
 
 import json
 import os
-
-import triton
 
 SAID = json.dumps({"ok": False, "kind": "machine", "text": "no seccomp here"})
 for fd in range(3, 64):
