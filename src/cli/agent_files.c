@@ -26,7 +26,7 @@ static const char skill[] =
     "`get_init_inputs()`. A kernel is one\n"
     "`.cu` file to the ABI of the resource `cutegen://guide/abi`. The judge, not you, decides "
     "whether it is right.\n\n"
-    "1. `describe_task`: operators, shapes, the floor below which no kernel can be.\n"
+    "1. `describe_task`: operators, shapes, the time that no kernel can beat.\n"
     "2. `start_kernel` gives a correct first kernel where the operators are known. Else write one: "
     "read\n"
     "   `cutegen://guide/abi`, `cutegen://guide/cute` and the guide of the class.\n"
@@ -56,8 +56,8 @@ bool agent_json_entry(struct text now, const char *program, bool remove, struct 
         root = json_object();
     else if (!json_parse(now, "it", &root, &why) || !json_is_object(root)) {
         json_decref(root);
-        error_set(err, ERROR_USE, "the file is not a JSON object that can be kept: %.300s",
-                  why.text);
+        error_set(err, ERROR_USE,
+                  "the file is not a JSON object, so its content cannot be kept: %.300s", why.text);
         return error_hint(err, "add what --print shows by hand");
     }
     json_own(a, root);
@@ -116,7 +116,7 @@ bool agent_toml_entry(struct text now, const char *program, bool remove, struct 
     if (b.len && memmem(b.data, b.len, table, strlen(table))) {
         buf_release(&b);
         error_set(err, ERROR_USE, "the file has a table %s that is not ours", table);
-        return error_hint(err, "it is kept as it is; remove it to have this one written");
+        return error_hint(err, "it was not changed; remove it to have this one written");
     }
     if (!remove) {
         if (b.len && b.data[b.len - 1] != '\n')
@@ -138,7 +138,7 @@ bool agent_skill(struct text now, bool remove, struct arena *a, struct text *out
     (void)a;
     if (now.len && !memmem(now.data, now.len, SKILL_MARK, strlen(SKILL_MARK))) {
         error_set(err, ERROR_USE, "the file is not ours");
-        return error_hint(err, "it is kept as it is; rename it to have the skill written");
+        return error_hint(err, "it was not changed; rename it to have the skill written");
     }
     *out = text_of(remove ? "" : skill);
     return true;

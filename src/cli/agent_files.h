@@ -2,9 +2,8 @@
 /*
  * agent_files.h - what `agent install` writes into a project for a coding agent.
  *
- * Each function gives the text that a file shall have, from the text it has;
- * nothing is written here. What is not ours stays as it is, byte for byte
- * where that can be (TOML), else member for member (JSON).
+ * Each function computes the new text of a file from its present text; nothing is written here.
+ * What is not ours is kept: byte for byte in TOML, member for member in JSON.
  */
 #ifndef CLI_AGENT_FILES_H
 #define CLI_AGENT_FILES_H

@@ -3,9 +3,8 @@
  * cmd.h - the command line: one table, one function per command.
  *
  * A command reads its words and flags from a `struct cli`, calls the loop,
- * the store or a stage, and prints. It decides nothing else. False is a
- * struct error, which main.c prints; what was judged and found bad is an exit
- * code the command returns in *code.
+ * the store or a stage, and prints. It decides nothing else. False means a struct error, which
+ * main.c prints; a bad verdict is an exit code that the command returns in *code.
  *
  * To add a command: a row in the table of main.c and a function here. Help,
  * completion and "did you mean" follow from the row.
@@ -34,7 +33,7 @@ enum { CLI_MAX_WORDS = 512, CLI_MAX_FLAGS = 64 };
 
 struct flag {
     const char *name;
-    const char *value; /* what stands for its value in help; NULL: it has none */
+    const char *value; /* placeholder of its value in help; NULL: it takes no value */
     const char *help;
 };
 
@@ -44,14 +43,14 @@ struct cli {
     struct arena *a;
     struct config *config;
     struct settings settings;
-    const char *words[CLI_MAX_WORDS + 1]; /* what is not a flag, NULL-terminated */
+    const char *words[CLI_MAX_WORDS + 1]; /* arguments that are not flags, NULL-terminated */
     int word_count;
     struct {
         const char *name, *value;
     } given[CLI_MAX_FLAGS]; /* the command's own flags */
     int given_count;
     bool json, quiet;
-    bool colour; /* stdout is a terminal that wants it */
+    bool colour; /* stdout is a terminal, and colour is not switched off */
     bool utf8;
 };
 
@@ -59,10 +58,10 @@ struct command {
     const char *name;  /* "run", "edit apply" */
     const char *words; /* "TASK.py" */
     int min_words, max_words;
-    int groups; /* of configuration keys that are its flags */
+    int groups; /* groups of configuration keys that it accepts as flags */
     bool json;
     bool signals;             /* Ctrl-C asks the loop to stop instead of killing us */
-    const struct flag *flags; /* its own; ended by a NULL name */
+    const struct flag *flags; /* its own flags, ended by a NULL name */
     bool (*run)(struct cli *cli, int *code, struct error *err);
     const char *summary; /* one line */
     const char *help;    /* the rest */
@@ -74,14 +73,14 @@ const struct command *command_find(const char *name, const char *next);
 /* ---- flags (flags.c) ------------------------------------------------- */
 
 bool flags_parse(struct cli *cli, int argc, char **argv, struct error *err);
-/* The value of an own flag ("" when it has none), or NULL when not given. */
+/* The value of one of the command's own flags ("" if it takes none), or NULL when not given. */
 const char *flag_get(const struct cli *cli, const char *name);
-/* All values of an own flag, NULL-terminated. */
+/* All values of one of the command's own flags, NULL-terminated. */
 const char *const *flag_all(const struct cli *cli, const char *name);
-/* "--key=value" of every setting of these groups that was a flag, but those of the place: runs,
- * store, device. NULL-terminated. */
+/* "--key=value" for each setting of these groups that was given as a flag, except where to run:
+ * runs, store, device. NULL-terminated. */
 const char *const *flags_said(const struct cli *cli, int groups);
-/* Settings that commands have which judge. */
+/* Groups of settings of the commands that judge. */
 enum { GROUP_JUDGING = GROUP_STORE | GROUP_DEVICE | GROUP_TOOLS };
 bool read_job(struct cli *cli, struct error *err); /* --job (cmd_eval.c) */
 /* --require and --priority (cmd_queue.c). */
@@ -90,7 +89,7 @@ bool flags_needs(const struct cli *cli, struct job_needs *needs, struct error *e
 bool flags_priority(const struct cli *cli, int *priority, struct error *err);
 /* print_profile.c: a page per launch of `simt run --profile`. */
 void print_profile(const json_t *report);
-/* The nearest of `names` to what was written, or NULL when none is near. */
+/* The name most similar to what was written, or NULL when none is similar. */
 const char *nearest_name(const char *written, const char *const *names, size_t count);
 void help_command(const struct command *c, FILE *out);
 void help_all(FILE *out);
@@ -104,18 +103,20 @@ void print_json(json_t *v);                      /* one line; takes the referenc
 const char *show_us(double us, struct arena *a); /* "0.611 ms", "3.91 us" */
 const char *show_shape(const struct tensor_info *t, struct arena *a); /* "(16, 128) f32" */
 const char *show_device(const struct device *d, struct arena *a);     /* "simt as H200" */
-const char *short_path(const char *path, struct arena *a); /* from here, where that is shorter */
-/* Text of a task, a candidate or a model: control characters are shown, not sent to the terminal.
+/* relative to the working folder if that is shorter */
+const char *short_path(const char *path, struct arena *a);
+/* Text of a task, a candidate or a model: control characters are printed as escapes.
  */
 void print_visible(FILE *to, const char *text, size_t len);
-/* Of the terminal that it is; 0: it is none. */
+/* Width of the terminal; 0: not a terminal. */
 int terminal_columns(FILE *to);
-/* A line behind `used` columns, broken between words on a terminal; it goes on behind `indent`. */
+/* Prints a line that begins at column `used`; on a terminal it is wrapped between words, indented
+ * by `indent`. */
 void print_fit(int indent, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* a line */
 void print_wrapped(FILE *to, const char *text, size_t len, int used, int indent);
-/* The same; where there is no terminal, for a page of 80 columns. */
+/* The same; without a terminal it is wrapped at 80 columns. */
 void print_help(FILE *to, const char *text, size_t len, int used, int indent);
-/* Lines that are safe to print, each broken as it must be. */
+/* Lines that are safe to print, each wrapped as needed. */
 void print_page(const struct buf *page, int indent);
 /* A line of the log (base/log.h). */
 void print_log(void *ctx, const char *text, size_t len);
@@ -128,9 +129,9 @@ json_t *device_json(const struct device *d);
 
 /* ---- live progress (progress.c) -------------------------------------- */
 
-/* Prints a run as it goes: a table with a live last line, plain lines, or JSON events. */
+/* Prints a run as it proceeds: a table with a live last line, plain lines, or JSON events. */
 struct progress *progress_new(const struct cli *cli);
-/* Only the live line: for a single step whose result is printed at its end. */
+/* Only the live line, for a single step whose result is printed at the end. */
 struct progress *progress_new_live(const struct cli *cli);
 void progress_end(struct progress *p); /* NULL is fine */
 

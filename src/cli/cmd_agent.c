@@ -2,9 +2,9 @@
 /*
  * cmd_agent.c - `agent install`: the MCP server's entry and a skill, for a coding agent.
  *
- * Files of the project, in the working directory; nothing in a home directory
- * is touched. Everything is decided before anything is written, so that a file
- * that cannot be kept leaves all of them as they were.
+ * Changes files of the project, in the working directory; nothing in a home directory. Everything
+ * is decided before anything is written, so that one file that cannot be merged leaves all of them
+ * unchanged.
  */
 #include "base/fs.h"
 #include "cli/agent_files.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_build.c - `build`: the built-in engineer's kernels into the cache, for a GPU that need not be
- * here. */
+/* cmd_build.c - `build`: compile the built-in engineer's kernels into the cache, for a GPU that
+ * this machine need not have. */
 #include "base/clock.h"
 #include "base/fs.h"
 #include "cli/cmd.h"
@@ -47,7 +47,7 @@ static bool build_one(struct cli *cli, const char *path, int depth, struct sum *
     return ok;
 }
 
-/* A task that cannot be described does not keep the others from it. */
+/* A task that cannot be described does not stop the others. */
 static bool go_on(const struct cli *cli, int number, struct sum *sum, struct error *err)
 {
     if (err->kind != ERROR_USE || cli->word_count == 1 || cli->json)
@@ -67,7 +67,7 @@ bool cmd_build(struct cli *cli, int *code, struct error *err)
 
     if (said && (end == said || *end || depth < 0 || depth > LADDER_MOST)) {
         error_set(err, ERROR_USE, "--depth: '%s' is not a number from 0 to %d", said, LADDER_MOST);
-        return error_hint(err, "--depth 0 builds the first kernel of each task alone");
+        return error_hint(err, "--depth 0 builds only the first kernel of each task");
     }
     cli->settings.model = "builtin";
     if (strcmp(cli->settings.device, "simt") == 0 ||

@@ -13,7 +13,7 @@ static bool want_file(const char *path, const char *what, struct error *err)
     if (file_exists(path))
         return true;
     error_set(err, ERROR_USE, "there is no %s %s", what, path);
-    return error_hint(err, "check the path; it is seen from the working directory");
+    return error_hint(err, "check the path; it is relative to the working directory");
 }
 
 static bool ends_with(const char *path, const char *end)
@@ -27,7 +27,7 @@ static bool want_order(const char *task, const char *kernel, struct error *err)
 {
     if (!ends_with(task, ".cu"))
         return true;
-    error_set(err, ERROR_USE, "%s is a kernel, and the task comes first", task);
+    error_set(err, ERROR_USE, "%s is a kernel; the task comes first", task);
     return error_hint(err, "cutegen eval %s %s", ends_with(kernel, ".py") ? kernel : "TASK.py",
                       task);
 }
@@ -92,8 +92,10 @@ static void print_eval(const struct cli *cli, const struct eval_summary *s)
                verdict_names[s->shapes[i].verdict.kind],
                s->shapes[i].time_us > 0 ? show_us(s->shapes[i].time_us, cli->a) : "");
     if (s->test.unconfined)
-        print_fit(12, "  confined  not %s: the CUDA driver does not start inside (cutegen doctor)",
-                  s->test.unconfined);
+        print_fit(
+            12,
+            "  confined  not %s: the CUDA driver does not start in confinement (cutegen doctor)",
+            s->test.unconfined);
     if (s->accepted)
         print_fit(12, "  accepted  %s", s->accepted);
     if (s->profile.text)
@@ -151,9 +153,9 @@ static json_t *eval_json(const struct eval_summary *s, int code)
     return o;
 }
 
-/* ---- for the log of a CI ----------------------------------------------------- */
+/* ---- for a CI log ----------------------------------------------------- */
 
-/* GitHub reads % and line ends in a workflow command as escapes, and : and , in a property. */
+/* In a GitHub workflow command % and line ends must be escaped, in a property also : and ,. */
 static void put_escaped(struct buf *out, const char *text, bool property)
 {
     for (; text && *text; text++) {
@@ -223,7 +225,7 @@ static bool read_format(struct cli *cli, bool *github, struct error *err)
     return error_hint(err, "github: workflow commands, which GitHub shows beside the lines");
 }
 
-/* A worker says which job it does. */
+/* Reads --job: a worker says which job it is running. */
 bool read_job(struct cli *cli, struct error *err)
 {
     const char *text = flag_get(cli, "job");

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_export.c - `export`, `verify`: the judged kernel as files to use, and whether they still are
- * it.
+ * cmd_export.c - `export`, `verify`: write the judged kernel as files to use, and check such files.
  */
 #include "cli/cmd.h"
 #include "loop/loop.h"
 
 #include <string.h>
 
-/* Whoever names a device or sizes wants them judged. */
+/* A user who names a device or sizes wants the kernel judged there. */
 static bool wants_judging(const struct cli *cli)
 {
     static const char *const keys[] = {"device", "set", "scale", "accept"};

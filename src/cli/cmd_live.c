@@ -80,7 +80,7 @@ static bool put_overview(struct store *store, struct arena *a, struct buf *body)
     return true;
 }
 
-/* A whole id, and nothing that only begins like one. */
+/* Requires a complete id, not a prefix. */
 static bool put_run(struct store *store, const char *id, struct arena *a, struct buf *body)
 {
     struct run_history h = {0};

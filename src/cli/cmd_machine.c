@@ -75,7 +75,7 @@ static void print_peaks(const json_t *report)
     else if (!strcmp(source, "table"))
         printf("%s, from the table of GPUs (src/eval/gpus.def); not measured here\n", gpu);
     else
-        printf("%s is in no table and was not measured; there is no roofline for it\n", gpu);
+        printf("%s is not in the table of GPUs and was not measured; it has no roofline\n", gpu);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         double v = json_double_or(figures, rows[i].key, 0);
 
@@ -83,7 +83,7 @@ static void print_peaks(const json_t *report)
             printf("  %-24s %10.4g %s\n", rows[i].label, v, rows[i].unit);
     }
     json_object_foreach(json_object_get(report, "implausible"), key, bad)
-        printf("  %s: %.4g cannot be, and is not used\n", key, json_number_value(bad));
+        printf("  %s: %.4g is implausible and is not used\n", key, json_number_value(bad));
 }
 
 bool cmd_peaks(struct cli *cli, int *code, struct error *err)
@@ -139,7 +139,7 @@ bool cmd_help(struct cli *cli, int *code, struct error *err)
         return true;
     }
     c = command_find(cli->words[0], cli->words[1]);
-    if (!c) { /* "edit" alone: the first command that begins so */
+    if (!c) { /* "edit" alone: the first command with that prefix */
         for (c = commands; c->name; c++)
             if (!strncmp(c->name, cli->words[0], strlen(cli->words[0])) &&
                 c->name[strlen(cli->words[0])] == ' ')

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Commands that the server runs get its flags as CUTEGEN_* variables. */
+/* Commands that the server runs receive its flags as CUTEGEN_* variables. */
 static const char *const *said_as_environment(const struct cli *cli)
 {
     const char *const *said = config_said(cli->config);
@@ -47,10 +47,10 @@ static const char *const *keys_as_environment(const struct cli *cli)
 
 struct held {
     const struct cli *cli;
-    int fd; /* to the warm server; -1: none */
+    int fd; /* connection to the warm server; -1: none */
 };
 
-/* A warm server that a command of ours started would end with that command: it is started here. */
+/* Starts the warm server here, because one started by a command would end with that command. */
 static void hold_server(void *ctx)
 {
     struct held *h = ctx;

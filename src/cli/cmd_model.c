@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_model.c - the model seam by hand: `ask`, `models`, `prompt`, `edit apply`; and `simt run`. */
+/* cmd_model.c - single calls to the model and single edits: `ask`, `models`, `prompt`, `edit
+ * apply`; and `simt run`. */
 #include "base/fs.h"
 #include "base/json.h"
 #include "cli/cmd.h"
@@ -50,10 +51,10 @@ bool cmd_ask(struct cli *cli, int *code, struct error *err)
     if (cli->word_count)
         prompt = join_words(cli);
     else if (isatty(STDIN_FILENO))
-        return error_set(err, ERROR_USE, "cutegen ask wants a prompt, as words or on stdin");
+        return error_set(err, ERROR_USE, "cutegen ask needs a prompt, as words or on stdin");
     else if (!read_stdin(cli->a, &prompt, err))
         return error_add(err, "reading the prompt");
-    cli->settings.interrupts_cut_call = 1; /* there is nothing else to finish */
+    cli->settings.interrupts_cut_call = 1; /* there is nothing else to wait for */
     if (!stage_ask(&cli->settings, prompt, cli->json ? NULL : stream_text, NULL, cli->a, &reply,
                    err))
         return false;
@@ -119,7 +120,7 @@ static bool stage_named(const char *name, enum stage_kind *out, struct error *er
     return error_hint(err, "one of: synthesize, diagnose, repair, optimize");
 }
 
-/* What `eval --json` said of the kernel. */
+/* Reads the kernel's verdict from the output of `eval --json`. */
 static bool read_judged(const struct cli *cli, const char *path, struct verdict *out,
                         struct error *err)
 {
@@ -142,7 +143,7 @@ static bool read_judged(const struct cli *cli, const char *path, struct verdict 
         if (!strcmp(verdict_names[v], name))
             out->kind = (enum verdict_kind)v;
     if (out->kind == VERDICT_COUNT)
-        return error_set(err, ERROR_USE, "%s is not what `cutegen eval --json` writes", path);
+        return error_set(err, ERROR_USE, "%s is not output of `cutegen eval --json`", path);
     json_array_foreach(json_object_get(j, "findings"), i, one) if (i < MAX_FINDINGS)
         out->findings[out->finding_count++] =
         (struct finding){.kind = json_string_or(one, "kind", ""),
@@ -166,7 +167,7 @@ bool cmd_prompt(struct cli *cli, int *code, struct error *err)
     if (stage && !stage_named(stage, &kind, err))
         return false;
     if (kind != STAGE_SYNTHESIZE && !kernel) {
-        error_set(err, ERROR_USE, "the stage %s is about a kernel", stage_names[kind]);
+        error_set(err, ERROR_USE, "the stage %s needs a kernel", stage_names[kind]);
         return error_hint(err, "name it: --kernel FILE.cu");
     }
     config_run_options(cli->config, &options);
@@ -322,7 +323,7 @@ bool cmd_simt_run(struct cli *cli, int *code, struct error *err)
     const char *outcome;
 
     if (!options.outputs[0]) {
-        error_set(err, ERROR_USE, "a kernel that writes nothing shows nothing");
+        error_set(err, ERROR_USE, "no output is named, so nothing can be checked");
         return error_hint(err, "name its tensors: --input f32[1024]=normal --output f32[1024]");
     }
     if (!stage_simt_run(&cli->settings, &options, cli->a, &report, err))

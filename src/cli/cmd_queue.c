@@ -63,7 +63,7 @@ bool flags_priority(const struct cli *cli, int *priority, struct error *err)
     return true;
 }
 
-/* ---- what is asked --------------------------------------------------------------- */
+/* ---- adding jobs --------------------------------------------------------------- */
 
 struct queue_adding {
     struct cli *cli;
@@ -73,7 +73,7 @@ struct queue_adding {
     size_t count;
 };
 
-/* Only what was said for this job, and only what a worker takes. */
+/* Only flags that were given for this job and that a worker accepts. */
 static bool job_flags(const struct cli *cli, json_t **out, struct error *err)
 {
     bool runs = !strcmp(cli->words[0], job_kind_names[JOB_RUN]);
@@ -87,9 +87,9 @@ static bool job_flags(const struct cli *cli, json_t **out, struct error *err)
     }
     for (; *said; said++) {
         if (!worker_flag_allowed(*said)) {
-            error_set(err, ERROR_USE, "a worker takes no %.*s from the queue",
+            error_set(err, ERROR_USE, "a worker does not accept %.*s from the queue",
                       (int)strcspn(*said, "="), *said);
-            return error_hint(err, "set it where the worker is started; devices: --require");
+            return error_hint(err, "set it when starting the worker; to choose devices: --require");
         }
         json_array_append_new(*out, json_from_string(*said));
     }
@@ -102,7 +102,7 @@ static bool add_one(struct queue_adding *x, struct error *err)
 
     if (x->count == MOST_JOBS)
         return error_set(err, ERROR_USE, "more than %d jobs at once", MOST_JOBS);
-    if (flag_get(x->cli, "again")) /* another one, whatever there is */
+    if (flag_get(x->cli, "again")) /* a new job, whatever already exists */
         x->order.salt = arena_printf(x->cli->a, "%lld %d %zu", (long long)clock_unix_ms(),
                                      (int)getpid(), x->count);
     bool ok = queue_add(x->store, &x->order, &x->ids[x->count], &state, err);
@@ -143,7 +143,7 @@ static bool add_eval(struct queue_adding *x, struct error *err)
     struct arena *a = x->cli->a;
 
     if (x->cli->word_count < 3) {
-        error_set(err, ERROR_USE, "`queue add eval` wants a task and its kernels");
+        error_set(err, ERROR_USE, "`queue add eval` needs a task and its kernels");
         return error_hint(err, "cutegen queue add eval TASK.py KERNEL.cu...");
     }
     for (int i = 2; i < x->cli->word_count; i++) {
@@ -163,7 +163,8 @@ static bool add_eval(struct queue_adding *x, struct error *err)
     return true;
 }
 
-/* The best kernel of a run, on the kind of device that it was judged on unless another is asked. */
+/* Adds a job for the best kernel of a run, on the kind of device it was judged on unless another is
+ * asked for. */
 static bool add_again(struct queue_adding *x, struct error *err)
 {
     struct arena *a = x->cli->a;
@@ -191,7 +192,7 @@ static bool add_again(struct queue_adding *x, struct error *err)
     return true;
 }
 
-/* ---- what came of it --------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------- */
 
 static json_t *entry_json(const struct queue_entry *e)
 {
@@ -263,7 +264,7 @@ static void print_entry(const struct cli *cli, const struct queue_entry *e)
     json_decref(o);
 }
 
-/* Until each of them has ended. 1: one of them is not a pass, or has no result. */
+/* Waits until each of them has ended. Exit code 1: one did not pass or has no result. */
 static bool wait_for(struct cli *cli, struct store *store, const int64_t *ids, size_t count,
                      int *code, struct error *err)
 {
@@ -276,7 +277,7 @@ static bool wait_for(struct cli *cli, struct store *store, const int64_t *ids, s
             if (e.state == JOB_DONE || e.state == JOB_FAILED)
                 break;
             if (loop_interrupts) {
-                error_set(err, ERROR_INTERRUPTED, "job %lld goes on without us", (long long)ids[i]);
+                error_set(err, ERROR_INTERRUPTED, "job %lld keeps running", (long long)ids[i]);
                 return error_hint(err, "cutegen queue wait %lld", (long long)ids[i]);
             }
             if (!jobs_wait(store, LOOK_MS, err))
@@ -305,7 +306,7 @@ static bool add_by_kind(struct queue_adding *x, struct error *err)
     }
     error_set(err, ERROR_USE, "'%s' is not a kind of job", kind);
     return error_hint(err, "run TASK.py, eval TASK.py KERNEL.cu, measure RUN, profile RUN, export "
-                           "RUN; what is to be compiled is put there by runs (--compile-on queue)");
+                           "RUN; compile jobs are added by runs (--compile-on queue)");
 }
 
 bool cmd_queue_add(struct cli *cli, int *code, struct error *err)
@@ -346,7 +347,7 @@ static bool read_ids(const struct cli *cli, int64_t *ids, struct error *err)
     return true;
 }
 
-/* The very code that was judged on the worker comes from the store. */
+/* Takes the code that was judged on the worker from the store. */
 static bool write_export(struct cli *cli, struct store *store, int64_t id, struct error *err)
 {
     struct export_options options = {.dir = flag_get(cli, "output")};
@@ -418,7 +419,7 @@ bool cmd_queue_cancel(struct cli *cli, int *code, struct error *err)
         if (!ok)
             break;
         if (!was)
-            *code = EXIT_JUDGED; /* it is under way, or has ended */
+            *code = EXIT_JUDGED; /* it is running or has ended */
         print_entry(cli, &e);
     }
     store_close(store);

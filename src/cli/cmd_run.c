@@ -41,7 +41,7 @@ static void print_best(const struct cli *cli, const struct run_summary *s)
                   s->best_test.accuracy_class ? s->best_test.accuracy_class : "");
 }
 
-/* Nothing for the built-in engineer, who costs nothing. */
+/* Prints nothing for the built-in engineer, which costs nothing. */
 static void print_cost(const struct run_summary *s)
 {
     if (s->tokens == 0 && s->cost_usd <= 0)
@@ -99,7 +99,7 @@ static json_t *summary_json(const struct run_summary *s)
     return o;
 }
 
-/* The report is made of what is stored, so a run that ended early has one too. */
+/* The report is made from the store, so a run that ended early also has one. */
 static void add_report(const struct cli *cli, struct run_summary *s)
 {
     struct error why = {0};
@@ -120,7 +120,7 @@ static bool drive(struct cli *cli, const struct run_options *options, int *code,
     progress_end(progress);
     if (summary.run_id)
         add_report(cli, &summary);
-    /* Stopped by a budget or by hand: what it found so far is worth showing all the same. */
+    /* Stopped by a budget or by Ctrl-C: still show what it found so far. */
     if (!ok && summary.found && !cli->json)
         print_summary(cli, &summary);
     if (!ok)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_runs.c - `runs`, `show`, `report`: what the store remembers.
+ * cmd_runs.c - `runs`, `show`, `report`: print what the store holds.
  *
- * How a run looks as text, JSON or a page is the report's; here is only which
- * part of it was asked for.
+ * The report room formats a run as text, JSON or a page; this file selects the part that was asked
+ * for.
  */
 #include "base/fs.h"
 #include "base/json.h"
@@ -133,7 +133,7 @@ static bool pick_attempt(const struct cli *cli, const struct run_history *h,
     return error_hint(err, "`cutegen show %s` lists its attempts", h->info.id);
 }
 
-/* The report's object of one attempt, with its source. */
+/* The report's JSON object of one attempt, with its source. */
 static json_t *attempt_json(json_t *run, const struct attempt_record *one)
 {
     json_t *o, *found = NULL;

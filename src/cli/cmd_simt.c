@@ -19,10 +19,10 @@ static bool read_format(const char *name, enum format *out, struct error *err)
             *out = (enum format)i;
             return true;
         }
-    return !name || error_set(err, ERROR_USE, "no format is called %s (text, json, sarif)", name);
+    return !name || error_set(err, ERROR_USE, "there is no format %s (text, json, sarif)", name);
 }
 
-/* Those that are more than warnings, or the warnings. */
+/* Counts the warnings, or everything graver. */
 static size_t count(const json_t *report, bool warnings)
 {
     const json_t *list = json_object_get(report, "findings");

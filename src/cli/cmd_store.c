@@ -30,7 +30,7 @@ bool cmd_store_copy(struct cli *cli, int *code, struct error *err)
 
     (void)code;
     if (!strcmp(cli->words[0], cli->words[1]))
-        return error_set(err, ERROR_USE, "both stores are the same: %s", cli->words[0]);
+        return error_set(err, ERROR_USE, "both stores are the same one: %s", cli->words[0]);
     ok = open_place(cli, cli->words[0], STORE_READ, &from, err) &&
          open_place(cli, cli->words[1], STORE_WRITE, &to, err) && store_copy(from, to, &done, err);
     store_close(from);
@@ -89,7 +89,7 @@ static bool read_days(const struct cli *cli, int64_t *before_ms, struct error *e
     long days = text ? strtol(text, &end, 10) : 0;
 
     if (!text) {
-        error_set(err, ERROR_USE, "how old a run has to be is not said");
+        error_set(err, ERROR_USE, "--older-than is missing: how old must a run be?");
         return error_hint(err, "for instance: cutegen store prune --older-than 90 --dry-run");
     }
     if (*end || !*text || days < 0 || days > 100000)
@@ -128,7 +128,7 @@ bool cmd_store_prune(struct cli *cli, int *code, struct error *err)
 
 /* ---- upgrade ----------------------------------------------------------------------- */
 
-/* The address holds no password, so it may be a word of a command. */
+/* The address contains no password, so it may appear on a command line. */
 static bool dump_server(struct cli *cli, const char **path, struct error *err)
 {
     char stamp[25];
@@ -149,7 +149,7 @@ static bool dump_server(struct cli *cli, const char **path, struct error *err)
         error_set(err, ERROR_MACHINE, "pg_dump: %s: %.300s", proc_end_text(&r, cli->a), r.err.data);
     }
     error_hint(err, "nothing was changed; install it (apt-get install postgresql-client), or back "
-                    "up by your own means and say --no-backup");
+                    "up by other means and pass --no-backup");
     return error_add(err, "backing up the store");
 }
 

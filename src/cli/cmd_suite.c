@@ -16,7 +16,7 @@ enum { MAX_TABLE = 64 << 20 };
 /* ---- progress ---------------------------------------------------------------- */
 
 struct suite_lines {
-    struct suite_progress progress; /* first: the loop hands it back to us */
+    struct suite_progress progress; /* must be first: the loop passes a pointer to it back to us */
     const struct cli *cli;
     bool live;
 };
@@ -36,7 +36,7 @@ static void print_end(const struct suite_lines *v, const struct suite_event *ev)
               paint_off(v->cli), (double)t->wall_ms / 1000, *t->problem ? t->problem : t->run);
 }
 
-/* The last line on a terminal, which is erased: one that wraps could not be. */
+/* The live last line on a terminal. It must not wrap, or it could not be erased. */
 static void print_running(const struct suite_event *ev, struct arena *a)
 {
     bool begins = ev->kind == SUITE_TASK_BEGINS;
@@ -76,7 +76,7 @@ static void on_event(struct suite_progress *self, const struct suite_event *ev)
     fflush(stdout);
 }
 
-/* ---- what there is to see of a suite ------------------------------------------- */
+/* ---- table, CSV and page of a suite ------------------------------------------- */
 
 static bool write_files(struct cli *cli, const struct suite_view *v, const char *dir,
                         struct error *err)
@@ -86,7 +86,7 @@ static bool write_files(struct cli *cli, const struct suite_view *v, const char 
 
     report_suite_csv(v, &csv);
     report_field_csv(v, &field);
-    /* The folder is this machine's; the suite may have begun on another. */
+    /* The folder is on this machine; the suite may have begun on another. */
     ok = dir_make(dir, err) &&
          file_write(path_join(cli->a, dir, "suite.csv"), buf_text(&csv), err) &&
          file_write(path_join(cli->a, dir, "field.csv"), buf_text(&field), err) &&
@@ -151,14 +151,14 @@ static bool show_suite(struct cli *cli, const char *name, struct error *err)
 
 /* ---- the command ----------------------------------------------------------------- */
 
-/* Then the worked example must not be the answer, unless that is asked for. */
+/* If so, the worked example must not be the answer, unless the user asked for that. */
 static bool measures_a_model(const struct cli *cli)
 {
     return strcmp(cli->settings.model, "builtin") != 0 &&
            strcmp(config_where(cli->config, "example"), "default") == 0;
 }
 
-/* What was set for this suite is set for each of its runs. */
+/* Settings of the suite apply to each of its runs. */
 static json_t *flags_for_runs(const struct cli *cli)
 {
     json_t *list = json_array();
@@ -177,7 +177,7 @@ static json_t *flags_for_runs(const struct cli *cli)
     }
     if (measures_a_model(cli))
         json_array_append_new(list, json_string("--example=other"));
-    /* What a task is told must not depend on which others were done before it. */
+    /* A task's prompt must not depend on which tasks were done before it. */
     if (!strcmp(config_where(cli->config, "memory"), "default"))
         json_array_append_new(list, json_string("--no-memory"));
     for (size_t i = 0; cli->settings.set && cli->settings.set[i]; i++)
@@ -220,7 +220,7 @@ bool cmd_suite(struct cli *cli, int *code, struct error *err)
         return error_hint(err, "cutegen suite examples --jobs 2");
     }
     if (options.builders && !options.workers) {
-        error_set(err, ERROR_USE, "--builders compile for workers, and there are none");
+        error_set(err, ERROR_USE, "--builders compile for workers, but there are no workers");
         return error_hint(err, "name them: --workers local:2 --builders local:2");
     }
     if (!read_jobs(cli, &options.jobs, err) || !flags_needs(cli, &options.needs, err) ||
@@ -231,7 +231,7 @@ bool cmd_suite(struct cli *cli, int *code, struct error *err)
         json_array_append_new(options.flags, json_string("--compile-on=queue"));
     ok = loop_suite(&cli->settings, &options, &lines.progress, cli->a, &name, err);
     json_decref(options.flags);
-    /* Stopped, or short of something: what it has so far is worth showing all the same. */
+    /* Stopped, or a machine error: still show the results so far. */
     if (name && !show_suite(cli, name, ok ? err : &shown))
         return false;
     return ok;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_watch.c - `watch`: a verdict at every save of the kernel or its task.
+ * cmd_watch.c - `watch`: judge again at every save of the kernel or its task.
  *
  * Folders are watched, not files: many editors save by renaming another file
- * into place. A save while a kernel is being judged leads to one more
- * judgement afterwards, however many saves it were.
+ * into place. Saves while a kernel is being judged lead to one more judgement afterwards, however
+ * many there were.
  */
 #include "base/clock.h"
 #include "base/fs.h"
@@ -23,7 +23,7 @@ enum { WAIT_MS = 1000, SETTLE_MS = 20, MAX_FILE = 64 << 20 };
 struct save_watch {
     const struct cli *cli;
     int fd;
-    char seen[2][65]; /* of the task and the kernel: their bytes when they were judged */
+    char seen[2][65]; /* hashes of the task and the kernel as they were last judged */
     enum verdict_kind last;
     double last_us;
     int number;
@@ -46,7 +46,7 @@ static bool watch_open(struct save_watch *w, struct error *err)
     return true;
 }
 
-/* Whether one of the files has other bytes than when it was judged; one that is away has not. */
+/* Whether the content of a file differs from what was judged; a missing file does not count. */
 static bool take_change(struct save_watch *w)
 {
     bool changed = false;
@@ -124,7 +124,7 @@ static void show_verdict(struct save_watch *w, const struct eval_summary *s, int
     fflush(stdout);
 }
 
-/* A broken task or machine is reported and the watch goes on: the next save may repair it. */
+/* A broken task or machine is reported and the watch continues: the next save may fix it. */
 static void judge_now(struct save_watch *w)
 {
     struct arena *a = arena_new();
@@ -162,7 +162,7 @@ bool cmd_watch(struct cli *cli, int *code, struct error *err)
     for (int i = 0; i < 2; i++)
         if (!file_exists(cli->words[i]))
             return error_set(err, ERROR_USE, "there is no file %s", cli->words[i]);
-    ok = watch_open(&w, err); /* before the first look: no save is missed */
+    ok = watch_open(&w, err); /* before the first judgement, so that no save is missed */
     if (ok && !cli->json)
         printf("watching %s and %s; Ctrl-C ends it\n", cli->words[0], cli->words[1]);
     while (ok && !loop_interrupts) {

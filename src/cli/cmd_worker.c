@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_worker.c - `worker`, which does jobs of the store's queue, and `top`, which shows them. */
+/* cmd_worker.c - `worker` runs jobs from the store's queue; `top` shows them. */
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/proc.h"
@@ -15,7 +15,7 @@
 /* ---- worker --------------------------------------------------------------------- */
 
 struct worker_lines {
-    struct worker_progress progress; /* first: the loop hands it back to us */
+    struct worker_progress progress; /* must be first: the loop passes a pointer to it back to us */
     const struct cli *cli;
 };
 
@@ -61,8 +61,8 @@ static const char *without_maker(const char *name)
     return !strncmp(name, "NVIDIA ", 7) ? name + 7 : name;
 }
 
-/* Name, memory and architecture of the GPU, as nvidia-smi tells them; what it does not tell stays
- * unknown, and jobs that ask for it go to others. */
+/* Name, memory and architecture of the GPU, from nvidia-smi. What it does not report stays unknown,
+ * and jobs that require it go to other workers. */
 static void ask_gpu(const struct cli *cli, struct job_needs *has)
 {
     const char *device = cli->settings.device;
@@ -84,7 +84,7 @@ static void ask_gpu(const struct cli *cli, struct job_needs *has)
         without_maker(arena_strndup(cli->a, r.out.data + at, strcspn(r.out.data + at, "\r\n")));
 }
 
-/* What jobs may ask of this machine; the judge finds out the rest. */
+/* What jobs may require of this machine; the judge finds out the rest. */
 static struct job_needs what_is_here(const struct cli *cli)
 {
     const char *device = cli->settings.device, *gpu = flag_get(cli, "gpu");
@@ -99,7 +99,7 @@ static struct job_needs what_is_here(const struct cli *cli)
     return has;
 }
 
-/* A GPU is for judging; who has none can compile for those who do. */
+/* A machine with a GPU should judge; one without can compile for others. */
 static bool read_take(const struct cli *cli, bool cuda, int *takes, struct error *err)
 {
     const char *text = flag_get(cli, "take");
@@ -171,7 +171,7 @@ static void print_top_json(const struct job_counts *c, const struct job_rates *r
     print_json(o);
 }
 
-/* One line for each kind of device: how many there are, how many of them work. */
+/* One line per kind of device: how many there are and how many are busy. */
 static void print_devices(const struct worker_info *list, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -198,7 +198,7 @@ static void print_rates(const struct job_rates *r)
            (long long)r->calls_day);
 }
 
-/* A host or a path comes from the store: any writer may have put it there. */
+/* Host names and paths come from the store, where any client may have put anything. */
 static const char *shown(const char *text, struct arena *a)
 {
     char *s = arena_strdup(a, text ? text : "");

@@ -25,52 +25,52 @@ const struct config_key config_keys[] = {
     {"runs", GROUP_STORE, "DIR", "runs", "folder of the store and of all runs"},
     {"store", GROUP_STORE, "URL", "", "PostgreSQL server of a store for many machines: postgres://HOST/DATABASE (docs/cluster.md)"},
     {"model", GROUP_MODEL, "SPEC", "builtin", "who writes the kernels: builtin, openai:MODEL, responses:MODEL, anthropic:MODEL, exec:COMMAND, replay:FILE"},
-    {"base-url", GROUP_MODEL, "URL", "", "where the provider is, if not at its own address"},
-    {"key-env", GROUP_MODEL, "NAME", "", "variable that holds the API key, if not the provider's usual one"},
+    {"base-url", GROUP_MODEL, "URL", "", "base URL of the provider, if not its usual one"},
+    {"key-env", GROUP_MODEL, "NAME", "", "environment variable with the API key, if not the provider's usual one"},
     {"key-file", GROUP_MODEL, "PATH", "", "file (mode 0600) that holds the API key"},
-    {"ca-file", GROUP_MODEL, "PATH", "", "certificates of the authority that signed the server's; the system's if not set"},
+    {"ca-file", GROUP_MODEL, "PATH", "", "certificates of the authority that signed the server's certificate; default: the system's"},
     {"proxy", GROUP_MODEL, "URL", "", "proxy for model calls; https_proxy and the like if not set"},
-    {"prices", GROUP_MODEL, "FILE", "", "prices that win over the built-in, dated table (docs/models.md)"},
+    {"prices", GROUP_MODEL, "FILE", "", "prices that override the built-in, dated table (docs/models.md)"},
     {"effort", GROUP_MODEL, "LEVEL", "", "reasoning effort asked of the model: low, medium, high"},
     {"temperature", GROUP_MODEL, "T", "", "sampling temperature; the provider's default if not set"},
     {"max-tokens", GROUP_MODEL, "N", "32768", "longest reply"},
     {"record", GROUP_MODEL, "FILE", "", "write every call to this transcript, for replay:FILE"},
-    {"prompts", GROUP_MODEL, "DIR", "", "prompt templates that win over the product's own"},
-    {"example", GROUP_MODEL, "none|other|best", "best", "worked example a model is shown: best, as near as possible; other, of another operator (suites)"},
-    {"budget-usd", GROUP_MODEL, "USD", "0", "money that may be spent; 0: no limit"},
+    {"prompts", GROUP_MODEL, "DIR", "", "prompt templates that override the built-in ones"},
+    {"example", GROUP_MODEL, "none|other|best", "best", "worked example shown to a model: best, the most similar; other, from another operator (suites)"},
+    {"budget-usd", GROUP_MODEL, "USD", "0", "US dollars that may be spent; 0: no limit"},
     {"budget-tokens", GROUP_MODEL, "N", "0", "tokens that may be used; 0: no limit"},
     {"budget-calls", GROUP_MODEL, "N", "0", "model calls that may be made; 0: no limit"},
     {"budget-minutes", GROUP_MODEL, "N", "0", "minutes the run may take; 0: no limit"},
     {"call-deadline", GROUP_MODEL, "SECONDS", "600", "longest wait for one reply"},
-    {"stall", GROUP_MODEL, "SECONDS", "180", "longest silence of a server before the call is made again"},
-    {"depth", GROUP_LOOP, "N", "auto", "optimisation steps at most; auto: 12 for a model, all steps of the built-in engineer"},
+    {"stall", GROUP_MODEL, "SECONDS", "180", "longest silence of a server before the call is retried"},
+    {"depth", GROUP_LOOP, "N", "auto", "most optimisation steps; auto: 12 for a model, all steps of the built-in engineer"},
     {"repairs", GROUP_LOOP, "N", "3", "repairs tried per step"},
-    {"patience", GROUP_LOOP, "N", "5", "stop after so many steps without a gain; 0: never"},
+    {"patience", GROUP_LOOP, "N", "5", "stop after this many steps without a gain; 0: never"},
     {"profile-from", GROUP_LOOP, "DEPTH", "auto", "depth from which the model sees a profile; auto: by kernel class"},
     {"width", GROUP_LOOP, "N", "1", "candidates tried per step"},
     {"seed", GROUP_LOOP, "none|builtin", "none", "builtin: a model starts from the built-in engineer's best kernel"},
-    {"fresh", GROUP_LOOP, NULL, "no", "begin anew: the built-in engineer forgets what it found for this task before"},
-    {"search", GROUP_LOOP, "refine|beam|restarts", "refine", "one line of development, several at a time, or one after the other"},
-    {"beam", GROUP_LOOP, "N", "3", "with --search beam: lines of development that are kept"},
-    {"restarts", GROUP_LOOP, "N", "3", "with --search restarts: lines that are begun, each with an equal share of the depth"},
+    {"fresh", GROUP_LOOP, NULL, "no", "ignore what the built-in engineer found for this task in earlier runs"},
+    {"search", GROUP_LOOP, "refine|beam|restarts", "refine", "refine one kernel, several kernels at a time, or several one after the other"},
+    {"beam", GROUP_LOOP, "N", "3", "with --search beam: kernels that are kept"},
+    {"restarts", GROUP_LOOP, "N", "3", "with --search restarts: number of starts, each with an equal share of the depth"},
     {"parallel-calls", GROUP_LOOP, "N", "1", "candidates of one step asked for at the same time, up to 16"},
-    {"floor-stop", GROUP_LOOP, "PERCENT", "3", "stop a model's run this near to the floor; 0: never"},
-    {"memory", GROUP_LOOP, NULL, "yes", "tell the model what other runs of its class on this device learnt"},
-    {"tune", GROUP_LOOP, "N", "12", "combinations of the best kernel's tunables (CUTEGEN_TUNE) that are tried; 0: none"},
-    {"ahead", GROUP_LOOP, "N", "auto", "kernels of the built-in engineer compiled ahead at a time; auto: by cores and memory"},
-    {"order", GROUP_LOOP, "auto|steps|predicted", "auto", "where the built-in engineer begins: plain, or predicted to be best; auto: that on a GPU"},
+    {"floor-stop", GROUP_LOOP, "PERCENT", "3", "stop a model's run when this close to the floor; 0: never"},
+    {"memory", GROUP_LOOP, NULL, "yes", "tell the model what earlier runs of the task's class learnt on this device"},
+    {"tune", GROUP_LOOP, "N", "12", "combinations of the best kernel's tunables (CUTEGEN_TUNE) to try; 0: none"},
+    {"ahead", GROUP_LOOP, "N", "auto", "kernels of the built-in engineer to compile ahead in parallel; auto: by cores and memory"},
+    {"order", GROUP_LOOP, "auto|steps|predicted", "auto", "where the built-in engineer begins: with the plain kernel, or the one predicted to be fastest; auto: the latter on a GPU"},
     {"advance", GROUP_LOOP, "best|last", "best", "the next step starts from the best kernel, or from the last correct one"},
     {"device", GROUP_DEVICE, "DEVICE", "auto", "auto, simt, cuda:N; for:H200 to build for a GPU that is not here"},
-    {"simt-as", GROUP_DEVICE, "GPU", "H200", "GPU whose limits and time simt has: H200, H100, A100, B200, RTX4090, RTX5090"},
+    {"simt-as", GROUP_DEVICE, "GPU", "H200", "GPU whose limits and times simt models: H200, H100, A100, B200, RTX4090, RTX5090"},
     {"target", GROUP_DEVICE, "cute|cuda|triton|cutedsl", "cute", "what kernels are written in: CuTe, CUDA C++ without it, Triton, or the CuTe DSL"},
-    {"simt-arch", GROUP_DEVICE, "80|86|89|90a|100a|120|120a", "80", "what code is built for on simt; with an a: instructions of one GPU alone"},
+    {"simt-arch", GROUP_DEVICE, "80|86|89|90a|100a|120|120a", "80", "architecture of code for simt; with a suffix a: also instructions of one GPU only"},
     {"check", GROUP_DEVICE, "off|memory|full", "full", "what simt checks"},
     {"draws", GROUP_DEVICE, "N", "5", "input draws per test"},
-    {"accept", GROUP_DEVICE, NULL, "no", "a kernel that passed is checked by compute-sanitizer's tools (GPU) and simt's full check"},
-    {"look", GROUP_DEVICE, NULL, "yes", "on a GPU: a failure is run again under compute-sanitizer, to explain it"},
+    {"accept", GROUP_DEVICE, NULL, "no", "also check a kernel that passed with compute-sanitizer's tools (GPU) and simt's full check"},
+    {"look", GROUP_DEVICE, NULL, "yes", "on a GPU: run a failure again under compute-sanitizer to explain it"},
     {"allow-torch", GROUP_DEVICE, NULL, "no", "judge a ModelNew that uses torch's operators inside"},
-    {"trust", GROUP_DEVICE, NULL, "no", "run a ModelNew also where the kernel cannot confine it (cutegen doctor)"},
-    {"baseline", GROUP_DEVICE, "defaults|strict|tf32", "defaults", "PyTorch's arithmetic: TF32 in convolutions, nowhere, or everywhere"},
+    {"trust", GROUP_DEVICE, NULL, "no", "run a ModelNew even if the Linux kernel cannot confine it (cutegen doctor)"},
+    {"baseline", GROUP_DEVICE, "defaults|strict|tf32", "defaults", "PyTorch's arithmetic: TF32 in convolutions only, nowhere, or everywhere"},
     {"compile", GROUP_DEVICE, "none|default|max-autotune", "default", "torch.compile as a further baseline, on a GPU, once the last step is done"},
     {"scale", GROUP_DEVICE, NULL, "yes", "reduce the task's sizes on simt"},
     {"set", GROUP_DEVICE, "NAME=VALUE", "", "override a size constant of the task; may be given again"},
@@ -79,10 +79,10 @@ const struct config_key config_keys[] = {
     {"build-deadline", GROUP_DEVICE, "SECONDS", "180", "longest compile, in CPU time"},
     {"run-deadline", GROUP_DEVICE, "SECONDS", "60", "longest run of a kernel"},
     {"task-deadline", GROUP_DEVICE, "SECONDS", "60", "longest import of a task file"},
-    {"task-memory", GROUP_DEVICE, "MIB", "0", "memory a task may use; 0: three quarters of the machine's"},
+    {"task-memory", GROUP_DEVICE, "MIB", "0", "memory a task may use; 0: three quarters of the machine's memory"},
     {"task-network", GROUP_DEVICE, NULL, "no", "a task may connect to the Internet"},
     {"server", GROUP_TOOLS, NULL, "yes", "keep builders and oracles warm in a background server"},
-    {"server-idle", GROUP_TOOLS, "SECONDS", "600", "the server ends after so long without work"},
+    {"server-idle", GROUP_TOOLS, "SECONDS", "600", "the server ends after this long without work"},
     {"compile-on", GROUP_TOOLS, "here|queue", "here", "who compiles kernels: this machine, or workers that take compile jobs (docs/cluster.md)"},
     {"python", GROUP_TOOLS, "PATH", "", "Python with PyTorch; found if not set"},
     {"dsl-python", GROUP_TOOLS, "PATH", "", "Python with the CuTe DSL, for candidates in it; default: --python"},
@@ -104,7 +104,7 @@ struct config {
     struct config_list {
         const char *items[MAX_SET + 1]; /* NULL-terminated */
         size_t count;
-    } set, shapes; /* keys that may be given again: all their values */
+    } set, shapes; /* all values of keys that may be repeated */
 };
 
 static int key_index(const char *name)
@@ -183,11 +183,11 @@ static const char *as_bool(const char *value)
     return NULL;
 }
 
-/* What is wrong with this value, or NULL. The kind of a key is what stands for its value. */
+/* What is wrong with this value, or NULL. The placeholder of a key's value also names its kind. */
 static const char *value_fault(const struct config_key *k, const char *value)
 {
     if (!k->value)
-        return as_bool(value) ? NULL : "yes or no is wanted";
+        return as_bool(value) ? NULL : "expected yes or no";
     if (strchr(k->value, '|'))
         return is_choice(k->value, value) ? NULL : k->value;
     if ((!strcmp(k->name, "profile-from") || !strcmp(k->name, "depth") ||
@@ -197,22 +197,22 @@ static const char *value_fault(const struct config_key *k, const char *value)
     if (!strcmp(k->name, "store"))
         return !*value || !strncmp(value, "postgres://", 11) || !strncmp(value, "postgresql://", 13)
                    ? NULL
-                   : "postgres://HOST/DATABASE is wanted";
+                   : "expected postgres://HOST/DATABASE";
     if (!strcmp(k->name, "set") || !strcmp(k->name, "shapes"))
-        return strchr(value, '=') && value[0] != '=' ? NULL : "NAME=VALUE is wanted";
+        return strchr(value, '=') && value[0] != '=' ? NULL : "expected NAME=VALUE";
     if (!strcmp(k->name, "draws") && is_number(value, true) && strtol(value, NULL, 10) < 1)
-        return "at least one draw is wanted";
+        return "expected at least one draw";
     if (!strcmp(k->value, "N") || !strcmp(k->value, "DEPTH") || !strcmp(k->value, "PERCENT") ||
         !strcmp(k->value, "MIB"))
-        return is_number(value, true) ? NULL : "a whole number is wanted";
+        return is_number(value, true) ? NULL : "expected a whole number";
     if (!strcmp(k->value, "SECONDS"))
-        return is_number(value, true) && strcmp(value, "0") ? NULL : "whole seconds are wanted";
+        return is_number(value, true) && strcmp(value, "0") ? NULL : "expected whole seconds";
     if (!strcmp(k->value, "USD") || !strcmp(k->value, "T"))
-        return !*value || is_number(value, false) ? NULL : "a number is wanted";
+        return !*value || is_number(value, false) ? NULL : "expected a number";
     return NULL;
 }
 
-/* Paths in a file are seen from that file's folder; ~/ is the home folder. */
+/* Paths in a file are relative to its folder; ~/ is the home folder. */
 static const char *resolve_path(struct config *c, const char *value, const char *file)
 {
     const char *home = getenv("HOME");
@@ -236,8 +236,8 @@ const struct config_key *config_find(const char *key)
 const char *config_was(const char *key)
 {
     if (strcmp(key, "allow-tf32") == 0 || strcmp(key, "allow_tf32") == 0)
-        return "baseline has taken its place: --baseline tf32 allows TF32 everywhere, strict "
-               "nowhere; without it, PyTorch's defaults hold (convolutions, not products)";
+        return "it was replaced by baseline: --baseline tf32 allows TF32 everywhere, strict "
+               "nowhere; without it, PyTorch's defaults apply (convolutions, not products)";
     return NULL;
 }
 
@@ -338,8 +338,8 @@ static bool read_environment(struct config *c, struct error *err)
     return true;
 }
 
-/* Which Python has PyTorch, if nothing says so: the one that a wheel's `cutegen` was started by, or
- * the one that this machine's set-up wrote down. */
+/* Which Python has PyTorch, if not configured: the one that started a wheel's `cutegen`, or the one
+ * that this machine's set-up recorded. */
 static void read_setup(struct config *c)
 {
     const char *started_by = getenv("CUTEGEN_STARTED_BY");

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config.h - what is configured, and where each value came from.
+ * config.h - the configuration, and where each value came from.
  *
- * Flags win over the environment, that over ./cutegen.ini, that over the
- * user's cutegen.ini, that over the defaults. One table in config.c lists
- * every key; a key `build-deadline` is the flag --build-deadline, the variable
- * CUTEGEN_BUILD_DEADLINE and the line `build-deadline = 60` of a cutegen.ini.
+ * Precedence: flags, the environment, ./cutegen.ini, the user's cutegen.ini, the defaults. One
+ * table in config.c lists every key; a key `build-deadline` is the flag --build-deadline, the
+ * variable CUTEGEN_BUILD_DEADLINE and the line `build-deadline = 60` of a cutegen.ini.
  *
  *     struct config *c = config_new(a);
  *     config_load(c, err);                               ini files and environment
@@ -15,7 +14,7 @@
  * Invariants
  * 1. A value is checked when it is set: config_settings() cannot fail.
  * 2. An API key is never a value here: keys live in the environment or in a
- *    file of their own, and only their place is configured.
+ *    file of their own, and only their location is configured.
  */
 #ifndef CLI_CONFIG_H
 #define CLI_CONFIG_H
@@ -37,7 +36,7 @@ enum config_group {
 struct config_key {
     const char *name;
     enum config_group group;
-    const char *value; /* what stands for the value in help; NULL: a yes or no */
+    const char *value; /* placeholder of the value in help; NULL: yes or no */
     const char *preset;
     const char *help;
 };
@@ -47,18 +46,18 @@ extern const size_t config_key_count;
 
 struct config;
 struct config *config_new(struct arena *a);
-/* Reads the user's and the project's cutegen.ini and CUTEGEN_* variables. A file that is not
- * there is fine; an unknown key is ERROR_USE with file and line. */
+/* Reads the user's and the project's cutegen.ini and CUTEGEN_* variables. A missing file is fine;
+ * an unknown key is ERROR_USE with file and line. */
 bool config_load(struct config *c, struct error *err);
 /* The same from one file, for tests. */
 bool config_read_file(struct config *c, const char *path, enum config_origin origin,
                       struct error *err);
-/* `where` is shown as the origin: "--model", "cutegen.ini". A key `set` is added to, not replaced.
+/* `where` is shown as the origin: "--model", "cutegen.ini". Values of the key `set` accumulate.
  */
 bool config_set(struct config *c, const char *key, const char *value, enum config_origin origin,
                 const char *where, struct error *err);
 
-/* What has taken the place of a key of an earlier version; NULL: it never was one. */
+/* What replaced a key of an earlier version; NULL: there was no such key. */
 const struct config_key *config_find(const char *key); /* NULL: there is none */
 const char *config_was(const char *key);
 void config_settings(const struct config *c, struct settings *out);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flags.c - from argv to a struct cli, and help out of the same tables.
+ * flags.c - parse argv into a struct cli; print help from the same tables.
  *
  * The flags of a command are: its own, the configuration keys of its groups,
- * and --json --quiet --verbose --help. getopt_long reads them; what it does
- * not know is answered with the nearest name there is.
+ * and --json --quiet --verbose --help. getopt_long reads them; for an unknown flag the most similar
+ * name is suggested.
  */
 #include "base/log.h"
 #include "base/text.h"
@@ -16,7 +16,7 @@
 
 enum { MAX_OPTIONS = 128 };
 
-/* What getopt's `val` says: an index into one of the tables. */
+/* Values of getopt's `val`: an index into one of the tables. */
 enum { OPT_OWN = 1000, OPT_KEY = 2000, OPT_NO_KEY = 3000 };
 
 static const struct option common_options[] = {
@@ -158,7 +158,7 @@ static bool take_words(struct cli *cli, int argc, char **argv, struct error *err
 
     for (int i = optind; i < argc; i++) {
         if (cli->word_count == CLI_MAX_WORDS || cli->word_count == c->max_words) {
-            error_set(err, ERROR_USE, "cutegen %s: '%s' is one word too many", c->name, argv[i]);
+            error_set(err, ERROR_USE, "cutegen %s: unexpected argument '%s'", c->name, argv[i]);
             return error_hint(err, "use: cutegen %s %s", c->name, c->words);
         }
         cli->words[cli->word_count++] = argv[i];
@@ -197,7 +197,7 @@ bool flags_parse(struct cli *cli, int argc, char **argv, struct error *err)
             cli->command = NULL; /* nothing left to do */
             return true;
         }
-        if (opt == 'o') /* as everywhere: -o FILE is --output FILE, where the command has it */
+        if (opt == 'o') /* by convention -o FILE is --output FILE, where the command has it */
             opt = option_named(options, count, "output");
         if (opt == ':') {
             error_set(err, ERROR_USE, "%s wants a value", argv[optind - 1]);
@@ -306,7 +306,7 @@ void help_command(const struct command *c, FILE *out)
         help_flag(out, "json", NULL, "for programs: JSON on stdout, keys in docs/commands.md",
                   NULL);
     help_flag(out, "quiet, -q", NULL, "only the result", NULL);
-    help_flag(out, "verbose, -v", NULL, "say more on stderr; twice: still more", NULL);
+    help_flag(out, "verbose, -v", NULL, "more messages on stderr; twice: even more", NULL);
     for (size_t g = 0; g < ARRAY_LEN(groups); g++) {
         if (!(c->groups & (int)groups[g].group))
             continue;
@@ -335,6 +335,6 @@ void help_all(FILE *out)
     fprintf(out,
             "\nStart with: cutegen run examples/swish.py\n"
             "More:       cutegen help COMMAND, cutegen doctor, cutegen config\n"
-            "Exit codes: 0 done; 1 the judged thing failed; 2 wrong use; 3 the machine lacks\n"
+            "Exit codes: 0 success; 1 what was judged failed; 2 wrong use; 3 the machine lacks\n"
             "            something; 4 a budget ran out; 5 no edit in a reply; 130 interrupted\n");
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * interrupts.c - Ctrl-C: the first finishes the attempt, the second stops at once, the third ends
- * us.
+ * interrupts.c - Ctrl-C: the first lets the attempt finish, the second stops at once, the third
+ * exits.
  *
- * Invariant: the handler calls only what POSIX allows in one, and leaves errno as it was: it may
- * come between a failed call and the check of errno.
+ * Invariant: the handler calls only async-signal-safe functions and restores errno: it may run
+ * between a failed call and the check of errno.
  */
 #include "cli/cmd.h"
 #include "loop/loop.h"
@@ -24,7 +24,7 @@ static void on_signal(int sig)
     if (loop_interrupts == 1)
         ignored = write(STDERR_FILENO, first, sizeof(first) - 1);
     else if (loop_interrupts > 2)
-        _exit(EXIT_INTERRUPTED); /* it does not stop: every row so far is in the store */
+        _exit(EXIT_INTERRUPTED); /* it did not stop: all rows so far are in the store */
     (void)ignored;
     errno = errno_before;
 }

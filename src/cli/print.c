@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * print.c - how the nouns of model.h look, for people and as JSON.
+ * print.c - print the nouns of model.h for people and as JSON.
  *
- * A modelled time is never shown without its mark. JSON keys are a promise:
+ * A modelled time is never shown without its mark. JSON keys are stable:
  * docs/commands.md lists them.
  */
 #include "base/fs.h"
@@ -66,7 +66,7 @@ const char *show_device(const struct device *d, struct arena *a)
     return arena_printf(a, "%s (cuda:%d)", d->name, d->index);
 }
 
-/* A path as the user would write it: seen from the working directory if below it. */
+/* A path as the user would write it: relative if it is below the working directory. */
 const char *short_path(const char *path, struct arena *a)
 {
     const char *here = path_absolute(a, ".");
@@ -86,7 +86,7 @@ void print_visible(FILE *to, const char *text, size_t len)
     buf_release(&b);
 }
 
-/* Several lines, each behind the same indent; at most `limit` of them. */
+/* Prints at most `limit` lines of text, each with the same indent. */
 static void print_lines(const char *text, const char *indent, int limit)
 {
     struct text rest = text_of(text ? text : ""), line;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* print_profile.c - `simt run --profile`: one page per launch, as an engineer reads it. */
+/* print_profile.c - `simt run --profile`: one page per launch, for an engineer. */
 #include "base/json.h"
 #include "cli/cmd.h"
 
@@ -69,15 +69,15 @@ static void print_traffic(const json_t *c)
                100 * ratio(c, "shared_conflicts", "shared_wavefronts"));
     print_work(c);
     if (json_double_or(c, "atomics", 0) > 0)
-        printf("  atomics      %.4g, %.0f%% of them meet another of their warp at one address\n",
+        printf("  atomics      %.4g, %.0f%% of them share an address with another of their warp\n",
                json_double_or(c, "atomics", 0), 100 * ratio(c, "atomic_conflicts", "atomics"));
     if (json_double_or(c, "async_copies", 0) > 0)
-        printf("  async copies %.4g of %.0f bytes; %.1f under way when a wait is over\n",
+        printf("  async copies %.4g of %.0f bytes; %.1f in flight after a wait\n",
                json_double_or(c, "async_copies", 0), ratio(c, "async_bytes", "async_copies"),
                ratio(c, "async_left", "async_waits"));
 }
 
-/* What only some lines have: atomics, copies, waits, products. */
+/* Columns that only some lines have: atomics, copies, waits, products. */
 static void print_own(const json_t *v)
 {
     double atomics = json_double_or(v, "atomics", 0), waits = json_double_or(v, "async_waits", 0);
@@ -111,7 +111,7 @@ static void print_lines(const json_t *c)
         if (i == TOP_LINES)
             break;
         if (!json_int_or(v, "line", 0) && json_double_or(v, "instructions", 0) <= 0.005 * all)
-            continue; /* the compiler's own */
+            continue; /* no source line: the compiler's own code */
         char place[64];
 
         snprintf(place, sizeof place, "%s:%d", base ? base + 1 : file,
@@ -126,7 +126,7 @@ static void print_lines(const json_t *c)
     }
 }
 
-/* What the figures suggest, in the order an engineer would try it. */
+/* What the counters suggest, in the order an engineer would try it. */
 static void print_advice(const json_t *launch, const json_t *c)
 {
     const char *bound = json_string_or(launch, "bound", "");
@@ -147,10 +147,10 @@ static void print_advice(const json_t *launch, const json_t *c)
             100 * conflicts);
     if (strcmp(bound, "latency") == 0)
         printf("    - more loads in flight (unroll, vectors, asynchronous copies)%s%s\n",
-               occupancy < 0.5 ? ", or more warps: occupancy is held by " : "",
+               occupancy < 0.5 ? ", or more warps: occupancy is limited by " : "",
                occupancy < 0.5 ? json_string_or(launch, "limiter", "") : "");
     if (waves < 1)
-        printf("    - more blocks: %.0f%% of the places on the chip are taken\n", 100 * waves);
+        printf("    - more blocks: only %.0f%% of the chip's block slots are used\n", 100 * waves);
     else if (waves < 4 && json_double_or(launch, "last_wave", 1) < 0.5)
         printf("    - another tile or grid: %.1f waves, the last is %.0f%% full\n", waves,
                100 * json_double_or(launch, "last_wave", 1));
@@ -158,10 +158,10 @@ static void print_advice(const json_t *launch, const json_t *c)
         printf("    - fewer atomics to one place: add up in the warp or block first, or spread "
                "them\n");
     if (lanes < 20)
-        printf("    - divergence: %.0f of 32 threads work at a time; the column says where\n",
+        printf("    - divergence: %.0f of 32 threads are active on average; see the column\n",
                lanes);
     if (json_double_or(c, "async_waits", 0) > 0 && ratio(c, "async_left", "async_waits") < 1)
-        printf("    - more stages: nothing is on its way while the block works\n");
+        printf("    - more stages: no copy is in flight while the block computes\n");
     if (strcmp(bound, "dram") == 0)
         printf("    - fewer bytes: fuse with a neighbour, keep in 16 bits, read once\n");
     if (strcmp(bound, "issue") == 0 || strcmp(bound, "int") == 0)
@@ -188,10 +188,10 @@ void print_profile(const json_t *report)
                json_string_or(report, "models", "a GPU"),
                modelled_words(json_string_or(report, "models", NULL)),
                json_string_or(l, "bound", "?"));
-        printf(
-            "  occupancy    %.0f%% (%.0f warps per SM, held by %s; %.0f registers), %.1f waves\n",
-            100 * part(l, "occupancy"), part(l, "warps_sm"), json_string_or(l, "limiter", "?"),
-            part(l, "registers"), part(l, "waves"));
+        printf("  occupancy    %.0f%% (%.0f warps per SM, limited by %s; %.0f registers), %.1f "
+               "waves\n",
+               100 * part(l, "occupancy"), part(l, "warps_sm"), json_string_or(l, "limiter", "?"),
+               part(l, "registers"), part(l, "waves"));
         print_traffic(c);
         printf("  parts\n");
         print_parts(l);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * progress.c - a run as it goes: a table with a live last line.
+ * progress.c - print a run as it proceeds: a table with a live last line.
  *
- * On a terminal the last line says what is being done and for how long; a
- * small thread keeps it moving and a lock keeps the two writers apart. When
- * stdout is not a terminal only whole lines are written. With --json every event
- * is one line of JSON (docs/commands.md).
+ * On a terminal the last line says what is being done and for how long; a thread updates it, and a
+ * lock serializes the two writers. When stdout is not a terminal only whole lines are written. With
+ * --json every event is one line of JSON (docs/commands.md).
  *
  * Invariants
- * 1. An attempt has exactly one line: an attempt that passed waits for its
- *    time, which comes with the depth.
+ * 1. An attempt has exactly one line: the line of an attempt that passed is held back until its
+ *    time is known.
  * 2. The column heads carry a * exactly when the times are modelled.
  */
 #include "base/clock.h"
@@ -25,9 +24,9 @@ enum {
     CHANGE_WIDTH = 40,
     LIVE_MAX = 160,
     ERASE = 4, /* bytes that erase the line */
-    WIDE = 80, /* columns from which the table has all of its own */
+    WIDE = 80, /* the table shows all its columns from this width on */
     WIDE_FIXED = 54,
-    NARROW_FIXED = 34, /* what the change does not take of a row */
+    NARROW_FIXED = 34, /* width of a row without the change */
 };
 
 struct live {
@@ -46,14 +45,14 @@ struct live {
 };
 
 struct progress_view {
-    struct progress progress; /* first: the loop hands it back to us */
+    struct progress progress; /* must be first: the loop passes a pointer to it back to us */
     const struct cli *cli;
     struct live live;
     bool live_only;
     bool head_printed, modelled;
     int columns; /* of the terminal; 0: none */
     const char *models;
-    int printed; /* number of the last attempt that has its line */
+    int printed; /* number of the last attempt that was printed */
     struct {     /* passed, its time not yet known */
         int attempt, depth, repair, build_ms;
         char change[256];
@@ -94,7 +93,7 @@ static void live_draw(struct live *l)
         l->on = false;
 }
 
-/* A line of the log stands above the live one. */
+/* Prints a log line above the live line. */
 static void live_log(void *ctx, const char *text, size_t len)
 {
     struct live *l = ctx;
@@ -153,7 +152,7 @@ static void live_stop(struct live *l)
 
 /* ---- the table ------------------------------------------------------------ */
 
-/* A narrow terminal gets no build time and no roofline, and less of the change. */
+/* On a narrow terminal build time and roofline are left out and the change is shortened. */
 static bool is_narrow(const struct progress_view *v)
 {
     return v->columns > 0 && v->columns < WIDE;
@@ -182,7 +181,7 @@ static void print_head(struct progress_view *v)
                paint_off(v->cli));
 }
 
-/* At most `width` columns of UTF-8, padded to it. */
+/* Prints UTF-8 text, truncated or padded to `width` columns. */
 static void print_padded(const char *text, int width)
 {
     int columns = 0;
@@ -431,7 +430,7 @@ struct progress *progress_new(const struct cli *cli)
     v->cli = cli;
     v->columns = v->live.columns = terminal_columns(stdout);
     v->live.on = !cli->json && !cli->quiet && isatty(STDOUT_FILENO);
-    /* Until the first event, which takes PyTorch's start, there is this to see. */
+    /* Shown until the first event, which comes after PyTorch has started. */
     snprintf(v->live.text, sizeof(v->live.text), "reading the task");
     live_start(&v->live);
     return &v->progress;

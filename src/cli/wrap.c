@@ -2,9 +2,8 @@
 /*
  * wrap.c - lines that fit the terminal.
  *
- * On a terminal, text is broken between words and goes on behind an indent. Into a pipe or a file
- * every line stays whole: programs and grep read it. Help is for people, who also read it in a
- * pager: it is broken there too.
+ * On a terminal, text is wrapped between words and indented. In a pipe or a file every line stays
+ * whole, for programs and grep. Help is for people, also in a pager, so it is always wrapped.
  */
 #include "cli/cmd.h"
 
@@ -27,13 +26,13 @@ int terminal_columns(FILE *to)
     return size.ws_col < LEAST ? LEAST : size.ws_col;
 }
 
-/* Columns of UTF-8. */
+/* Columns that UTF-8 text takes. */
 static int columns_of(const char *text, size_t len)
 {
     int n = 0;
 
     for (size_t i = 0; i < len; i++) {
-        if (text[i] == '\033') /* paint takes none */
+        if (text[i] == '\033') /* colour escapes take no column */
             while (i < len && text[i] != 'm')
                 i++;
         else
@@ -49,7 +48,7 @@ static void put_plain(FILE *to, const char *text, size_t len)
     fwrite(text, 1, len, to);
 }
 
-/* Width 0: in one line. */
+/* Width 0: everything on one line. */
 static void put_words(FILE *to, const char *text, size_t len, int width, int used, int indent,
                       put_fn *put)
 {

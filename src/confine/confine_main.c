@@ -5,10 +5,10 @@
  *     cutegen-confine POLICY-JSON -- PROGRAM ARGUMENT...
  *     cutegen-confine --report         which layers hold here, as JSON
  *
- * For processes that are not started through base/proc.c (a Python program that starts another).
- * The environment is passed on as it is; descriptors from 3 on are not. The exit status is that of
- * PROGRAM, 128 + N after signal N, 126 when the policy cannot be entered, 127 when PROGRAM cannot
- * be started. When this process dies, PROGRAM dies.
+ * For processes that are not started through base/proc.c, such as one Python program starting
+ * another. The environment is passed on unchanged; descriptors from 3 on are not. The exit status
+ * is that of PROGRAM, 128 + N after signal N, 126 when the policy cannot be entered, 127 when
+ * PROGRAM cannot be started. When this process dies, PROGRAM dies.
  */
 #include "base/json.h"
 #include "confine/confine.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * enter.c - the order in which a process gives up what it may do.
+ * enter.c - the order in which a process gives up its rights.
  *
- * Namespaces first, since mounting needs what is dropped later; then the private root,
- * capabilities, limits, Landlock (which would forbid mounting) and, last, the system call filter.
+ * Namespaces first, since mounting needs capabilities that are dropped later; then the private
+ * root, capabilities, limits, Landlock (which would forbid mounting) and, last, the system call
+ * filter.
  */
 #include "base/sanitized.h"
 #include "confine/layers.h"
@@ -23,9 +24,9 @@
 
 enum { OPEN_FILES = 4096, LAST_CAPABILITY = 63, CLOEXEC_FLAG = 4 };
 
-/* No pid namespace: its first process ignores the signals it sends itself, so that an abort() would
- * not end a program. Other processes are out of reach without it: the private root shows nothing of
- * theirs in /proc, and the filter lets no signal out. */
+/* No pid namespace: its first process ignores the signals it sends itself, so that abort() would
+ * not end a program. Other processes are out of reach anyway: the private root shows none of them
+ * in /proc, and the filter blocks signals to them. */
 static unsigned namespaces_of(const struct confine_policy *p)
 {
     unsigned flags = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC;
@@ -62,7 +63,7 @@ pid_t confine_fork(const struct confine_policy *p, struct proc_birth *birth)
     return fork();
 }
 
-/* Also from the bounding set: a root user's exec would bring them back. */
+/* Drops them from the bounding set too: exec by root would restore them. */
 static bool drop_capabilities(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -70,7 +71,7 @@ static bool drop_capabilities(void)
 
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     for (int c = 0; c <= LAST_CAPABILITY; c++)
-        prctl(PR_CAPBSET_DROP, c, 0, 0, 0); /* one who has none needs no drop */
+        prctl(PR_CAPBSET_DROP, c, 0, 0, 0); /* a process without capabilities has nothing to drop */
     return syscall(SYS_capset, &header, none) == 0;
 }
 
@@ -79,7 +80,7 @@ static void limit(int what, uint64_t value)
     struct rlimit now, r = {.rlim_cur = value, .rlim_max = value};
 
     if (getrlimit((unsigned)what, &now) == 0 && now.rlim_max < value)
-        r.rlim_cur = r.rlim_max = now.rlim_max; /* already tighter */
+        r.rlim_cur = r.rlim_max = now.rlim_max; /* the limit is already lower */
     (void)setrlimit((unsigned)what, &r);
 }
 
@@ -92,7 +93,7 @@ static void set_limits(const struct confine_policy *p)
     limit(RLIMIT_SIGPENDING, 1024);
     if (p->file_bytes)
         limit(RLIMIT_FSIZE, p->file_bytes);
-#if !defined(SANITIZED) /* its shadow counts */
+#if !defined(SANITIZED) /* a sanitizer's shadow memory would count */
     if (p->data_bytes)
         limit(RLIMIT_DATA, p->data_bytes);
 #endif

@@ -3,12 +3,12 @@
  * filter.c - the system calls of a confined process: a seccomp filter.
  *
  * A list of what is denied, not of what is allowed: NVRTC, PyTorch and compilers use calls that
- * change with every release. Denied is what reaches other processes, makes sockets or namespaces,
- * changes the machine, or has been a way into the kernel; and every call that is newer than this
- * list, as if the kernel did not have it.
+ * change with every release. It denies what reaches other processes, makes sockets or namespaces,
+ * changes the machine, or has been a way into the kernel. Calls newer than this list fail as if the
+ * kernel did not have them.
  *
  * Invariants
- * 1. Only the native architecture; x32 numbers would go around every comparison.
+ * 1. Only the native architecture is allowed; x32 numbers would bypass every comparison.
  * 2. Arguments that are compared are 32 bits wide for the kernel too (pid_t, int, flags of clone),
  *    so that their low half decides (little-endian).
  * 3. No datagram socket can be made, not even a pair: it could be sent to any address. So
@@ -50,13 +50,13 @@ static const int others[] = {SYS_ptrace,
                              440 /* process_madvise */,
                              448 /* process_mrelease */};
 
-/* Ways to talk that need no file. */
+/* Communication that needs no file. */
 static const int listening[] = {SYS_bind, SYS_listen, SYS_accept, SYS_accept4};
 static const int channels[] = {SYS_shmget,     SYS_shmat,   SYS_shmctl,    SYS_semget,   SYS_semop,
                                SYS_semtimedop, SYS_semctl,  SYS_msgget,    SYS_msgsnd,   SYS_msgrcv,
                                SYS_msgctl,     SYS_mq_open, SYS_mq_unlink, SYS_mq_notify};
 
-/* The machine, and parts of the kernel that candidates have no business in. */
+/* Calls that change the machine, and parts of the kernel that candidates do not need. */
 static const int machine[] = {SYS_keyctl,
                               SYS_add_key,
                               SYS_request_key,
@@ -118,7 +118,7 @@ static const int machine[] = {SYS_keyctl,
                               443 /* quotactl_fd */,
                               447 /* memfd_secret */};
 
-/* What Landlock does not control: a file's mode, owner, times and attributes. */
+/* Not covered by Landlock: a file's mode, owner, times and attributes. */
 static const int metadata[] = {
     SYS_fchmod,      SYS_fchmodat,     452 /* fchmodat2 */, SYS_fchown,    SYS_fchownat,
     SYS_utimensat,   SYS_truncate,     SYS_setxattr,        SYS_lsetxattr, SYS_fsetxattr,
@@ -129,11 +129,11 @@ static const int metadata[] = {
 #endif
 };
 
-/* Programs fall back from these. */
+/* Answered with ENOSYS: programs have a fallback for these. */
 static const int missing[] = {425 /* io_uring_setup */, 426 /* io_uring_enter */,
                               427 /* io_uring_register */, SYS_clone3};
 
-/* A pid as their first argument: ours (0) only. */
+/* Their first argument is a pid: only 0 (ourselves) is allowed. */
 static const int of_pid[] = {SYS_prlimit64, SYS_sched_setaffinity, SYS_sched_setattr,
                              SYS_sched_setparam, SYS_sched_setscheduler};
 
@@ -189,7 +189,7 @@ static void on_processes(struct filter *f, bool fork)
     if (fork)
         only_flags(f, SYS_clone, 0, namespaces, false);
     else
-        only_flags(f, SYS_clone, 0, CLONE_THREAD, true); /* no namespace goes with a thread */
+        only_flags(f, SYS_clone, 0, CLONE_THREAD, true); /* a thread cannot get new namespaces */
 }
 
 /* abort() and thread libraries signal their own process; no other process is signalled. */
@@ -205,7 +205,7 @@ static void on_signals(struct filter *f)
     only_with(f, SYS_setpriority, 1, 0);
 }
 
-/* Dies with its supervisor, and does not change that. */
+/* The process may not undo that it dies with its supervisor. */
 static void on_prctl(struct filter *f)
 {
     filter_emit(f, BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 6);
@@ -217,8 +217,8 @@ static void on_prctl(struct filter *f)
     filter_give(f, SECCOMP_RET_ALLOW);
 }
 
-/* Pairs of Unix stream sockets only; with `network` also TCP and UDP; for libcuda Unix sockets that
- * listen: it names itself by one, and does not start without. See invariant 3. */
+/* Pairs of Unix stream sockets only; with `network` also TCP and UDP; for libcuda also listening
+ * Unix sockets, without which it does not start. See invariant 3. */
 static void on_sockets(struct filter *f, const struct confine_policy *p)
 {
     filter_emit(f, BPF_JMP | BPF_JEQ | BPF_K, SYS_socketpair, 0, 7);
@@ -252,7 +252,8 @@ static bool install(struct filter *f, struct error *err)
 
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0) {
-        error_set(err, ERROR_MACHINE, "this kernel takes no seccomp filter: %s", strerror(errno));
+        error_set(err, ERROR_MACHINE, "this kernel does not accept seccomp filters: %s",
+                  strerror(errno));
         return error_hint(err, "use a kernel with CONFIG_SECCOMP_FILTER");
     }
     return true;
@@ -271,7 +272,7 @@ bool confine_filter(const struct confine_policy *p, struct error *err)
     on_all(&f, metadata, ARRAY_LEN(metadata), DENIED);
     for (size_t i = 0; i < ARRAY_LEN(of_pid); i++)
         only_with(&f, of_pid[i], 0, 0);
-    only_with(&f, SYS_personality, 0, 0xffffffffu); /* asking only */
+    only_with(&f, SYS_personality, 0, 0xffffffffu); /* only the query is allowed */
     on_processes(&f, p->fork);
     on_signals(&f);
     on_prctl(&f);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * landlock.c - which files, which TCP ports, whose signals: Landlock, as far as this kernel has it.
+ * landlock.c - restrict files, TCP ports and signals with Landlock, as far as this kernel supports
+ * it.
  *
  * The uapi header of the machine we are built on may be older than the kernel we run on, so the
  * numbers are written here.
@@ -25,7 +26,8 @@ enum { RULE_PATH_BENEATH = 1, CREATE_VERSION = 1 };
 
 static const uint64_t fs_execute = BIT(0), fs_write_file = BIT(1), fs_read_file = BIT(2),
                       fs_read_dir = BIT(3), fs_truncate = BIT(14), fs_ioctl_dev = BIT(15);
-/* remove and make all kinds but devices (6 character, 11 block), and move between folders (13) */
+/* create and remove all kinds of files except devices (6 character, 11 block), and move between
+ * folders (13) */
 static const uint64_t fs_change =
     BIT(4) | BIT(5) | BIT(7) | BIT(8) | BIT(9) | BIT(10) | BIT(12) | BIT(13);
 static const uint64_t net_tcp = BIT(0) | BIT(1), scope_sockets = BIT(0), scope_signals = BIT(1);
@@ -46,7 +48,7 @@ int confine_landlock_abi(void)
     return abi > 0 ? (int)abi : 0;
 }
 
-/* All this ABI knows, so that what no rule names is denied. */
+/* All rights that this ABI knows, so that whatever no rule allows is denied. */
 static uint64_t handled_files(int abi)
 {
     uint64_t all = BIT(13) - 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layers.h - the layers one by one (private to src/confine). */
+/* layers.h - the individual layers (private to src/confine). */
 #ifndef CONFINE_LAYERS_H
 #define CONFINE_LAYERS_H
 
@@ -7,9 +7,9 @@
 
 /* root.c: a root that holds only the policy's paths. */
 enum confine_root {
-    CONFINE_ROOT_OLD, /* not permitted here; the process sees the machine's files as before */
+    CONFINE_ROOT_OLD, /* not permitted here; the process still sees the machine's files */
     CONFINE_ROOT_OWN,
-    CONFINE_ROOT_BROKEN, /* half made: do not go on */
+    CONFINE_ROOT_BROKEN, /* partly set up: do not continue */
 };
 enum confine_root confine_root(const struct confine_policy *p);
 /* Maps our own user and group; to be called first in a new user namespace. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe.c - which layers hold on this machine: tried in a child, not guessed from versions. */
+/* probe.c - which layers work on this machine: tried in a child, not derived from versions. */
 #include "base/buf.h"
 #include "confine/confine.h"
 
@@ -90,10 +90,10 @@ const char *confine_missing(const struct confine_report *r, struct arena *a)
     if (!r->capabilities || !r->no_new_privs)
         buf_puts(&b, "capabilities: a root user's processes keep them\n");
     if (r->landlock_abi == 0)
-        buf_puts(&b, r->mount ? "Landlock: files are kept by the private root alone\n"
+        buf_puts(&b, r->mount ? "Landlock: only the private root protects files\n"
                               : "Landlock: files of this user can be read and written\n");
     if (!r->mount)
-        buf_puts(&b, r->landlock_abi ? "namespaces: files are kept by Landlock alone\n"
+        buf_puts(&b, r->landlock_abi ? "namespaces: only Landlock protects files\n"
                                      : "namespaces: other processes can be seen in /proc\n");
     if (b.len > 0)
         text = arena_strndup(a, b.data, b.len);

@@ -2,8 +2,8 @@
 /*
  * roles.c - what each of our processes needs, and no more.
  *
- * To give a role something more: a row here, a reason in docs/security.md, and an attempt in
- * tests/confine that shows what it does not open.
+ * To allow a role more: a row here, a reason in docs/security.md, and an attempt in tests/confine
+ * that shows what it does not open.
  */
 #include "base/fs.h"
 #include "confine/confine.h"
@@ -18,14 +18,14 @@
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
 
-/* Of a policy, for what callers add: a large machine has dozens of buses. */
+/* Paths of a policy left for callers to add: a large machine has dozens of buses. */
 enum { LEFT_FREE = 64 };
 
 static const struct role {
     const char *name;
     bool fork;           /* starts programs */
     bool python;         /* `program` is an interpreter with a library of its own */
-    unsigned tmp_rights; /* CONFINE_EXECUTE: runs or loads what it made there */
+    unsigned tmp_rights; /* CONFINE_EXECUTE: it runs or loads files that it created there */
     uint64_t data_bytes, file_bytes, tmp_bytes;
     int memory_part; /* in percent of the machine's memory, where that is less; 0: no limit */
 } roles[CONFINE_ROLES] = {
@@ -40,7 +40,7 @@ static const struct role {
     [ROLE_COMPOSER] = {"composer", false, true, 0, 4 * GIB, 256 * MIB, 0, 50},
 };
 
-/* Of the C library and loader: no one's secrets, the same on every machine of a kind. */
+/* Files of the C library and loader: they hold no secrets and are the same on similar machines. */
 static const char *const system_read[] = {"/usr",
                                           "/lib",
                                           "/lib32",
@@ -69,7 +69,7 @@ static const char *const cuda_read[] = {"/proc/driver/nvidia",  "/proc/driver/nv
                                         "/run/nvidia",          "/etc/nvidia",
                                         "/opt/nvidia"};
 
-/* What is missing is left out when the policy is entered. */
+/* Missing paths are ignored when the policy is entered. */
 static const char *const cuda_devices[] = {
     "/dev/nvidiactl",   "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset",
     "/dev/nvidia-caps", "/dev/nvidia0",    "/dev/nvidia1",          "/dev/nvidia2",
@@ -95,7 +95,7 @@ static char *folder_of(const char *path, struct arena *a)
     return arena_strndup(a, path, len > 1 ? len - 1 : len);
 }
 
-/* Not the whole prefix: a user's home may be one. */
+/* Allows not the whole prefix, which may be a user's home. */
 static void allow_prefix(struct confine_policy *p, const char *program, struct arena *a)
 {
     static const char *const parts[] = {"bin", "lib", "lib64", "libexec", "include", "pyvenv.cfg"};
@@ -148,7 +148,7 @@ static void allow_cuda(struct confine_policy *p, struct arena *a)
         if (access(cuda_devices[i], F_OK) == 0)
             confine_allow(p, cuda_devices[i], CONFINE_READ | CONFINE_DEVICE);
     /* It opens /proc/self/task/N/comm with O_TRUNC to name its threads, and gives up (error 304)
-     * where it cannot. What else can be written there is the process's own. */
+     * where it cannot. Other files that can be written there belong to the process itself. */
     confine_allow(p, "/proc/self/task", CONFINE_READ | CONFINE_WRITE);
     allow_buses(p, a);
 }
@@ -179,7 +179,7 @@ void confine_role(struct confine_policy *p, enum confine_role role,
     if (place->program && r->python) {
         allow_python(p, place->program, a);
     } else if (place->program) {
-        /* a bundle keeps its libraries beside its programs */
+        /* a relocatable bundle has its libraries beside its programs */
         confine_allow(p, path_join(a, folder_of(folder_of(real, a), a), "lib"), CONFINE_READ);
         confine_allow(p, path_join(a, folder_of(folder_of(folder_of(real, a), a), a), "lib"),
                       CONFINE_READ);

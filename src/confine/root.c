@@ -3,8 +3,9 @@
  * root.c - a root of its own: a small file system that holds the policy's paths and nothing else.
  *
  * A tmpfs becomes the root, the old root is put inside it for as long as paths are bound from it,
- * then it is let go of. Links on the way to a path are made again, so that every path means what it
- * meant. Of /proc there is only what the policy names, read-only: our own folder and a few files.
+ * then it is detached. Links on the way to a path are recreated, so that every path keeps its
+ * meaning. Of /proc only what the policy names is visible, read-only: our own folder and a few
+ * files.
  */
 #include "confine/layers.h"
 
@@ -63,7 +64,7 @@ static void make_parents(const char *path)
     }
 }
 
-/* Replaces the link at `path` (with `rest` behind it) by where it leads. */
+/* Replaces the link at `path` (followed by `rest`) by its target. */
 static bool follow(char *path, size_t at, const char *target)
 {
     char rest[PATH_MAX], whole[3 * PATH_MAX];
@@ -82,7 +83,7 @@ static bool follow(char *path, size_t at, const char *target)
     return true;
 }
 
-/* Takes the first "." or ".." out, at `at`; what is before it has no links. */
+/* Removes the first "." or "..", at `at`; the path before it has no links. */
 static void take_dots(char *path, size_t at, size_t end)
 {
     size_t from = at;
@@ -95,7 +96,7 @@ static void take_dots(char *path, size_t at, size_t end)
         memcpy(path, "/", 2);
 }
 
-/* Makes the links on the way to `path` again and gives the path without them. */
+/* Recreates the links on the way to `path` and returns the path without links. */
 static bool resolve(const char *path, char out[PATH_MAX])
 {
     char old[PATH_MAX + 8], target[PATH_MAX];
@@ -125,7 +126,7 @@ static bool resolve(const char *path, char out[PATH_MAX])
             return false;
         make_parents(name);
         if (symlink(target, name) != 0 && errno != EEXIST)
-            return errno == EROFS; /* beneath something bound: the link is there already */
+            return errno == EROFS; /* below a bound folder: the link already exists */
         if (!follow(out, end, target))
             return false;
         at = 0;
@@ -148,7 +149,7 @@ static uint64_t attributes_of(unsigned rights, bool folder)
         set |= ATTR_RDONLY;
     if (!(rights & CONFINE_DEVICE))
         set |= ATTR_NODEV;
-    /* What is written is not run, unless the policy says so. */
+    /* Files in writable folders cannot be executed, unless the policy allows it. */
     if (folder && (rights & (CONFINE_WRITE | CONFINE_MODIFY)) && !(rights & CONFINE_EXECUTE))
         set |= ATTR_NOEXEC;
     return set;
@@ -161,7 +162,7 @@ static bool bind_path(const struct confine_path *p)
     int fd;
 
     if (!resolve(p->path, real))
-        return true; /* leads nowhere */
+        return true; /* dangling link */
     snprintf(from, sizeof from, OLD "%s", real);
     if (stat(from, &st) != 0 || strcmp(real, "/") == 0)
         return true;
@@ -177,7 +178,7 @@ static bool bind_path(const struct confine_path *p)
            set_attributes(real, attributes_of(p->rights, S_ISDIR(st.st_mode)));
 }
 
-/* Shorter paths first: what lies beneath another is bound over it. */
+/* Shorter paths first: a path below another is bound over it. */
 static bool bind_all(const struct confine_policy *p)
 {
     bool done[CONFINE_MAX_PATHS] = {false};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * seccomp.h - a seccomp filter, written as BPF by hand so that no library is needed.
+ * seccomp.h - a seccomp filter, written directly in BPF so that no library is needed.
  *
- * filter_begin() first: only the native architecture gets further, since x32 numbers would go
- * around every comparison. The accumulator holds the call's number between rules. Arguments are 64
- * bits wide; what is compared fits their low half (little-endian).
+ * Call filter_begin() first: it rejects all but the native architecture, since x32 numbers would
+ * bypass every comparison. The accumulator holds the call's number between rules. Arguments are 64
+ * bits wide; only their low half is compared (little-endian).
  */
 #ifndef CONFINE_SECCOMP_H
 #define CONFINE_SECCOMP_H

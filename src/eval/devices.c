@@ -16,10 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A driver not used since the machine started is read from the disk first. */
+/* Long, because the first use of the driver after a boot reads it from disk. */
 enum { DESCRIBE_MS = 60000, ANSWER_LIMIT = 1 << 16 };
 
-/* Code for an earlier GPU runs on a later one, unless it is of one GPU's own ('a'). */
+/* Code for an earlier GPU runs on a later one, unless it is architecture-specific ('a'). */
 static bool runs_code(const struct gpu *gpu, const char *arch)
 {
     char *end;
@@ -40,8 +40,8 @@ static bool simt_device(const char *models, const char *arch, struct arena *a, s
     if (!runs_code(gpu, arch)) {
         error_set(err, ERROR_USE, "simt stands in for a %s (sm_%d), which runs no code for sm_%s",
                   gpu->name, gpu->arch, arch);
-        return error_hint(err, "--simt-arch 80 runs on every GPU; sm_90a is of H100 and H200, "
-                               "sm_100a of B200, sm_120a of RTX 5090 (--simt-as)");
+        return error_hint(err, "--simt-arch 80 runs on every GPU; sm_90a is for H100 and H200, "
+                               "sm_100a for B200, sm_120a for RTX 5090 (--simt-as)");
     }
     *out = (struct device){
         .kind = DEVICE_SIMT,
@@ -57,7 +57,7 @@ static bool simt_device(const char *models, const char *arch, struct arena *a, s
     return true;
 }
 
-/* Hopper and later have instructions of their own only in the 'a' form. */
+/* Hopper and later GPUs have instructions that exist only in the 'a' architecture. */
 static const char *cuda_arch(int64_t arch, struct arena *a)
 {
     return arena_printf(a, "sm_%d%s", (int)arch, arch >= 90 ? "a" : "");
@@ -71,7 +71,8 @@ static const char *why_not(enum talk_end end, const struct child *c, const struc
     if (end == TALK_LATE)
         return arena_printf(a, "no answer within %d s", DESCRIBE_MS / 1000);
     if (end == TALK_ENDED)
-        return arena_printf(a, "the process that asked it ended%s%s", *words ? ": " : "", words);
+        return arena_printf(a, "the process that asked the driver ended%s%s", *words ? ": " : "",
+                            words);
     return why->text;
 }
 
@@ -95,9 +96,9 @@ static bool ask_driver(const char *program, const char *name, struct arena *a, j
     return end == TALK_ANSWER && talk_ok(*answer, err);
 }
 
-/* Several that begin together on a machine that is still cold would each have the driver start, and
- * be slowed down by the others beyond any deadline: one at a time, and the next may find the answer
- * of the first. NULL, after a long wait or where there is no place for a lock, is not a failure. */
+/* Several commands starting together on a freshly booted machine would each start the driver and
+ * slow each other down beyond any deadline. So they take turns, and the next may find the first
+ * one's answer. NULL (a long wait, or no folder for a lock) is not a failure. */
 static struct lock *my_turn(struct arena *a)
 {
     const char *dir = access("/run/lock", W_OK) == 0 ? "/run/lock" : "/tmp";
@@ -108,7 +109,7 @@ static struct lock *my_turn(struct arena *a)
     return turn;
 }
 
-/* Where the driver's answer is kept: it holds for this boot, driver, runner and choice of devices.
+/* Path of the cached answer; it is valid for this boot, driver, runner and choice of devices.
  */
 static char *kept_path(const char *program, const char *name, struct arena *a)
 {
@@ -147,7 +148,7 @@ static bool recall(const char *path, struct arena *a, json_t **answer)
            json_parse(text, "a device", answer, &ignored);
 }
 
-/* What the driver says now, or said to an earlier process. */
+/* The driver's answer, new or cached by an earlier process. */
 static bool describe(const char *program, const char *name, struct arena *a, json_t **answer,
                      struct error *err)
 {
@@ -193,13 +194,13 @@ done:
     return ok;
 }
 
-/* A GPU of the table, at another machine. */
+/* A GPU of the table, in another machine. */
 static bool absent_device(const char *name, struct arena *a, struct device *out, struct error *err)
 {
     const struct gpu *gpu = gpu_find(name);
 
     if (!gpu) {
-        error_set(err, ERROR_USE, "nothing is known of a GPU called %s", name);
+        error_set(err, ERROR_USE, "unknown GPU %s", name);
         return error_hint(err, "GPUs it knows: %s (--device for:NAME)", gpu_names(a));
     }
     *out = (struct device){
@@ -232,7 +233,7 @@ bool devices_find(const char *name, const char *models, const char *simt_arch, s
     if (strncmp(name, "for:", 4) == 0)
         return absent_device(name + 4, a, out, err);
     if (strcmp(name, "auto") != 0) {
-        error_set(err, ERROR_USE, "no device is called %s", name);
+        error_set(err, ERROR_USE, "there is no device %s", name);
         return error_hint(err,
                           "devices: auto, simt, cuda:0, cuda:1, ...; for:H200 to build for one");
     }

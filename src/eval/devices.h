@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * devices.h - which device kernels run on, and what it is.
+ * devices.h - find the device that kernels run on, and describe it.
  *
  *     devices_find("auto", "H200", "80", a, &device, err)
  *
- * "auto" takes the first GPU where there is one and simt elsewhere. A GPU is
- * described by a runner process of its own: a driver may hang or crash.
- * "for:H200" is such a GPU at another machine, from the table of peaks.h.
+ * "auto" is the first GPU, or simt if there is none. A GPU is described by a
+ * runner process of its own: a driver may hang or crash. "for:H200" is such a GPU in another
+ * machine, from the table of peaks.h.
  */
 #ifndef EVAL_DEVICES_H
 #define EVAL_DEVICES_H
@@ -15,7 +15,7 @@
 #include "model.h"
 
 /* `models` is the GPU whose time simt models, `simt_arch` what its code is built for ("80", "90a",
- * "100a"; NULL: "80"). Strings live in the arena. */
+ * "100a"; NULL: "80"). Strings are in the arena. */
 bool devices_find(const char *name, const char *models, const char *simt_arch, struct arena *a,
                   struct device *out, struct error *err);
 

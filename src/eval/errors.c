@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * errors.c - what oracle/compare.py needs to know of an output in one pass over it, on the host.
+ * errors.c - everything oracle/compare.py needs to know about an output, in one pass, on the CPU.
  *
- * A shared object for the oracle's Python (oracle/fused.py), the twin of oracle/fused.cu: the same
- * blocks, medians, limits and sums, from the same arguments. torch takes some forty passes over
- * small pieces for it. oracle/fused.py holds it against torch before it is used.
+ * A shared object for the oracle's Python (oracle/fused.py), the counterpart of oracle/fused.cu:
+ * the same blocks, medians, limits and sums from the same arguments. torch needs about forty passes
+ * for them. oracle/fused.py checks it against torch before use.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -12,14 +12,15 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Called by name, from Python; no C includes them. */
+/* Called by name from Python; no C file includes them. */
 int cutegen_errors_f32(const float *got, const float *reference, const double *truth,
                        uint64_t blocks, uint64_t columns, uint64_t segments, double rtol,
                        double rms, double floor, const void *raw, uint64_t raw_bytes, uint64_t mark,
                        double largest, float *excess, double *out);
 int cutegen_lean_f32(uint32_t *bits, uint64_t count, int low_bits, int begin);
 
-/* Chosen when the object is loaded: distributed builds are for every machine of a kind. */
+/* The variant is chosen at load time, because a distributed build must run on every CPU of an
+ * architecture. */
 #if defined(__x86_64__) && defined(__gnu_linux__)
 #define FOR_THIS_MACHINE __attribute__((target_clones("avx2", "default")))
 #else
@@ -38,21 +39,21 @@ struct error_limits {
 /* The output in its own type, of which `got` is a copy in 32 bits. */
 struct raw_output {
     const void *at;
-    uint64_t bytes, mark; /* of an element; the bits of one that was not written */
-    double largest;       /* finite number of the type */
+    uint64_t bytes, mark; /* bytes of an element; bit pattern of an unwritten one */
+    double largest;       /* largest finite number of the type */
 };
 
-/* In the order in which fused.py reads them. */
+/* The order is known to fused.py. */
 struct error_sums {
     double square, ref_square, most, ref_most, rel, ref_rel;
     double beyond, off, off_blocks, truth_sum, truth_square;
     double misplaced, nan, inf, unwritten;
 };
 
-/* Filled up with zeros to `full`, a multiple of LANES; the keys to MOST. */
+/* Padded with zeros to `full`, a multiple of LANES; the keys to MOST. */
 struct error_block {
     double size[MOST], off[MOST], ref_off[MOST];
-    int32_t size_key[MOST], ref_key[MOST]; /* in the order of the numbers; NO_KEY: does not count */
+    int32_t size_key[MOST], ref_key[MOST]; /* ordered like the numbers; NO_KEY: does not count */
     double most, ref_most;
     double square, ref_square, truth_square;
     int misplaced[MOST], misplaced_count; /* places with an infinite error; off is 0 there */
@@ -73,7 +74,7 @@ static int32_t key_of(double v)
     return bits;
 }
 
-/* Sums in parts, which a vector unit adds up side by side. n: a multiple of LANES. */
+/* Partial sums that a vector unit adds in parallel. n: a multiple of LANES. */
 FOR_THIS_MACHINE
 static double sum_of(const double *x, int n)
 {
@@ -100,7 +101,7 @@ static double sum_of_squares(const double *x, int n)
     return sum;
 }
 
-/* NaN is passed over. */
+/* Ignores NaN. */
 FOR_THIS_MACHINE
 static double most_of(const double *x, int n)
 {
@@ -114,7 +115,7 @@ static double most_of(const double *x, int n)
     return most;
 }
 
-/* Keys below `limit`; four sums, since each addition waits for the one before. */
+/* Counts keys below `limit`; four sums, to break the dependency chain of additions. */
 FOR_THIS_MACHINE
 static int keys_below(const int32_t *key, int32_t limit)
 {
@@ -130,7 +131,7 @@ static int keys_below(const int32_t *key, int32_t limit)
     return one + two + three + four;
 }
 
-/* The largest key that is not above `limit`. */
+/* The largest key that is at most `limit`. */
 FOR_THIS_MACHINE
 static int32_t largest_below(const int32_t *key, int32_t limit)
 {
@@ -146,8 +147,8 @@ static int32_t largest_below(const int32_t *key, int32_t limit)
     return one > two ? one : two;
 }
 
-/* The key that `rank` of `count` keys are below; all of them agree above `bit`, as `pick` does.
- * Goes on bit by bit until one is left. */
+/* Selects the key of rank `rank` among `count` keys that agree with `pick` above `bit`: decides bit
+ * by bit until one is left. */
 static int32_t key_of_rank(const int32_t *key, int32_t pick, int bit, int count, int rank)
 {
     int below = 0;
@@ -165,7 +166,7 @@ static int32_t key_of_rank(const int32_t *key, int32_t pick, int bit, int count,
     return bit >= 0 ? largest_below(key, pick | ((2 << bit) - 1)) : pick;
 }
 
-/* The lower median of the keys; 0: there are none. */
+/* The lower median of the keys; 0 if there are none. */
 FOR_THIS_MACHINE
 static double median(const int32_t *key)
 {
@@ -218,7 +219,7 @@ static bool is_unwritten(const struct raw_output *raw, uint64_t i)
     return bits == raw->mark;
 }
 
-/* compare.py's _settle_non_finite() for one element: is what is not finite in its place? */
+/* compare.py's _settle_non_finite() for one element: is a non-finite value correct here? */
 static bool is_in_place(double got, double reference, double truth, double largest)
 {
     double rounded = fabs(truth) > largest ? copysign(HUGE_VAL, truth) : truth;
@@ -228,8 +229,8 @@ static bool is_in_place(double got, double reference, double truth, double large
     return got == reference || (isinf(got) && got == rounded);
 }
 
-/* Something in the block is not finite: no error where it is in its place, else an infinite one.
- * `begin`: of the block in the output. */
+/* For a block with non-finite values: no error where such a value is correct, else an infinite one.
+ * `begin`: the block's offset in the output. */
 static void settle_block(const float *got, const float *reference, const double *truth, int size,
                          const struct raw_output *raw, uint64_t begin, struct error_block *b,
                          struct error_sums *s)
@@ -256,7 +257,8 @@ static void settle_block(const float *got, const float *reference, const double 
     square_block(b);
 }
 
-/* A number that is not finite, or will not be in this type, is no scale for its neighbours. */
+/* A number that is not finite, or overflows in this type, must not set the scale of its neighbours.
+ */
 FOR_THIS_MACHINE
 static void key_block(struct error_block *b, int size, double largest)
 {
@@ -285,8 +287,8 @@ static void add_block(struct error_block *b, struct error_sums *s)
     s->ref_most = larger(s->ref_most, b->ref_most);
 }
 
-/* excess: each element's error over what is allowed; NULL: not wanted. False: the usual error of
- * the reference has no key. */
+/* excess: each element's error over the allowed error; may be NULL. False: the reference's usual
+ * error has no key. */
 FOR_THIS_MACHINE
 static bool judge_block(const struct error_block *b, int size, const struct error_limits *l,
                         float *excess, struct error_sums *s)
@@ -330,7 +332,7 @@ static bool judge_block(const struct error_block *b, int size, const struct erro
 
 /* A row of `columns` elements is divided evenly into `segments` blocks of at most MOST (blocks.py).
  * excess may be NULL. out: the members of struct error_sums, over all blocks; an infinite
- * truth_square says that torch must do it. */
+ * truth_square means that torch must compare instead. */
 int cutegen_errors_f32(const float *got, const float *reference, const double *truth,
                        uint64_t blocks, uint64_t columns, uint64_t segments, double rtol,
                        double rms, double floor, const void *raw, uint64_t raw_bytes, uint64_t mark,
@@ -365,7 +367,7 @@ int cutegen_errors_f32(const float *got, const float *reference, const double *t
     return 0;
 }
 
-/* oracle/draw.py's lean(): low bits of numbers moved into a window, where they are not zero. */
+/* oracle/draw.py's lean(): moves the low bits of non-zero numbers into a window. */
 FOR_THIS_MACHINE
 int cutegen_lean_f32(uint32_t *bits, uint64_t count, int low_bits, int begin)
 {

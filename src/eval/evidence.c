@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * evidence.c - gathers what was seen, merges it, picks the verdict.
+ * evidence.c - collect observations, merge them, choose the verdict.
  *
  * Invariants
- * 1. The verdict is the gravest thing seen in any draw, by `precedence`.
- * 2. Nothing seen is dropped silently: what is not the verdict is in the
- *    detail, and what does not fit the list of findings is counted.
+ * 1. The verdict is the gravest observation in any draw, by `precedence`.
+ * 2. No observation is dropped silently: what is not the verdict is in the detail, and findings
+ *    beyond the list's limit are counted.
  * 3. A draw counts once for each kind of verdict, however often it was run.
  * 4. Outputs of a run that was ended early are not evidence.
  */
@@ -18,7 +18,7 @@
 #include <math.h>
 #include <string.h>
 
-/* From what makes everything after it meaningless to what is a matter of degree. */
+/* From observations that make all others meaningless to those that are a matter of degree. */
 static const enum verdict_kind precedence[] = {
     VERDICT_REFUSED,      VERDICT_COMPILE_ERROR,  VERDICT_BAD_LAUNCH,    VERDICT_OUT_OF_MEMORY,
     VERDICT_CRASH,        VERDICT_HANG,           VERDICT_UNSAFE_MEMORY, VERDICT_RACE,
@@ -49,7 +49,8 @@ void evidence_init(struct evidence *e, struct arena *a, const struct task *task,
 
 /* ---- findings ----------------------------------------------------------- */
 
-/* What a finding's kind amounts to. No default: the compiler names a kind that is forgotten. */
+/* The verdict for each kind of finding. No default case: the compiler warns about a missing kind.
+ */
 static enum verdict_kind kind_verdict(enum finding_kind kind)
 {
     switch (kind) {
@@ -91,7 +92,7 @@ static enum verdict_kind kind_verdict(enum finding_kind kind)
     return VERDICT_UNSAFE_MEMORY;
 }
 
-/* [33, 0, 0] -> "(33,0,0)"; a plain number as itself. */
+/* [33, 0, 0] -> "(33,0,0)"; a plain number stays as it is. */
 static const char *place(struct arena *a, const json_t *v)
 {
     if (json_is_integer(v))
@@ -140,7 +141,7 @@ static const char *callers(struct arena *a, const json_t *list)
     return text;
 }
 
-/* A warning decides nothing: only `cutegen simt run` shows it. */
+/* Ignores warnings: only `cutegen simt run` shows them. */
 static void add_finding(struct evidence *e, const json_t *v)
 {
     const json_t *other = json_object_get(v, "other"), *path = json_object_get(v, "path");
@@ -226,7 +227,7 @@ static void note_distribution(struct evidence *e, const char *name)
         e->distributions[e->distribution_count++] = name;
 }
 
-/* Of a whole run; guards and inputs of one that was ended early count all the same. */
+/* Call only for a complete run; guards and inputs count even if it was ended early. */
 static void note_outputs(struct evidence *e, const struct comparison_set *set,
                          bool found[VERDICT_COUNT])
 {
@@ -242,7 +243,7 @@ static void note_outputs(struct evidence *e, const struct comparison_set *set,
         finite &= c->unwritten + c->nan + c->inf == 0;
     }
     e->compared += finite;
-    for (int i = 0; finite && i < set->output_count; i++) /* of NaN there is no error to tell */
+    for (int i = 0; finite && i < set->output_count; i++) /* NaN has no error to report */
         keep_accuracy(&e->accuracy, &set->outputs[i].accuracy);
 }
 
@@ -278,7 +279,7 @@ void evidence_compare(struct evidence *e, const struct comparison_set *set,
 
 /* ---- the verdict -------------------------------------------------------- */
 
-/* A crash that a finding explains is named by the finding: it has a line. */
+/* A crash that a finding explains gets the finding's verdict, because that has a source line. */
 static bool explained(const struct evidence *e)
 {
     for (int i = 0; i < e->seen_count; i++)
@@ -287,8 +288,8 @@ static bool explained(const struct evidence *e)
     return false;
 }
 
-/* A value that another thread has not written yet reads as uninitialised. Where threads of the same
- * kernel are known to meet without order, that is the cause, and the read is what follows from it.
+/* A value that another thread has not written yet reads as uninitialised. If a race is known in the
+ * same kernel, the race is the cause and the uninitialised read its consequence.
  */
 static bool follows_from_race(const struct evidence *e)
 {
@@ -337,7 +338,8 @@ static int finding_rank(const struct seen *s, enum verdict_kind kind)
     return s->verdict != kind ? 2 : divergent ? 0 : 1;
 }
 
-/* What decides the verdict comes first; otherwise in the order of sight. */
+/* Moves the findings that decide the verdict to the front; the others stay in order of observation.
+ */
 static void lead_with(struct evidence *e, enum verdict_kind kind)
 {
     for (int i = 1; i < e->seen_count; i++) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * evidence.h - what was seen over all draws of one test, and the verdict it
- * amounts to (private to src/eval).
+ * evidence.h - what was observed in all draws of one test, and the verdict that follows (private to
+ * src/eval).
  *
  *     evidence_init(&e, ...);
  *     per draw:  evidence_draw(&e);
  *                evidence_answer(&e, &said);  evidence_compare(&e, &set, "normal");
- *     evidence_apart(&e);  evidence_answer(&e, &said);        a run that is not a draw
+ *     evidence_apart(&e); evidence_answer(&e, &said); a run that is not counted as a draw
  *     evidence_verdict(&e, &verdict);
  */
 #ifndef EVAL_EVIDENCE_H
@@ -17,12 +17,12 @@
 #include "eval/runner_client.h"
 #include "model.h"
 
-/* The same thing seen in several threads, blocks and draws is one finding. */
+/* One finding. The same defect in several threads, blocks and draws is merged into one. */
 struct seen {
     enum finding_kind kind;
-    const char *name, *kernel, *file, *text; /* name: of the kind, as it was reported */
+    const char *name, *kernel, *file, *text; /* name: the name of its kind, as reported */
     int line, other_line;
-    const char *block, *thread, *other_thread, *path, *callers; /* of the first sight */
+    const char *block, *thread, *other_thread, *path, *callers; /* where it was first seen */
     int64_t count;
     enum verdict_kind verdict;
 };
@@ -30,11 +30,11 @@ struct seen {
 struct evidence {
     struct arena *a;
     const struct task *task;
-    struct text source;      /* of the candidate */
-    const char *source_name; /* how the user knows the file */
+    struct text source;      /* the candidate's source */
+    const char *source_name; /* the user's name for the file */
     const json_t *launches;
-    int draws, compared; /* begun; whose outputs were numbers to the last */
-    int stopped;         /* draws that simt ended early: their outputs say nothing */
+    int draws, compared; /* draws begun; draws in which all outputs were finite */
+    int stopped;         /* draws that simt ended early: their outputs are ignored */
     bool in_draw[VERDICT_COUNT], stopped_now, apart; /* of the current draw */
     const char *distributions[8];
     int distribution_count;
@@ -46,7 +46,7 @@ struct evidence {
     struct seen seen[MAX_FINDINGS];
     int seen_count, seen_more;
     struct comparison_set
-        *worst; /* of the draw with the gravest comparison; NULL: all were right */
+        *worst; /* outputs of the draw with the gravest comparison; NULL: all were right */
     enum verdict_kind worst_kind;
     const char *worst_distribution;
     struct accuracy accuracy;
@@ -54,7 +54,7 @@ struct evidence {
 
 void evidence_init(struct evidence *e, struct arena *a, const struct task *task,
                    const struct candidate *cand, const char *source_name, const json_t *launches);
-/* What follows belongs to the next draw; to a run of its own, which counts for no draw. */
+/* Begins the next draw; or a separate run, which does not count as a draw. */
 void evidence_draw(struct evidence *e);
 void evidence_apart(struct evidence *e);
 void evidence_answer(struct evidence *e, const struct runner_answer *said);

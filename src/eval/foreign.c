@@ -17,7 +17,7 @@ enum {
     PARTS_MOST = 1024
 };
 
-/* The sizes the task was loaded with, where they are not as written: {"N": 256}. */
+/* The sizes that differ from those written in the task: {"N": 256}. */
 static json_t *changed_sizes(const struct task *task)
 {
     json_t *scaled = json_object_get(task->description, "scaled"), *out = json_object(), *pair;
@@ -27,7 +27,8 @@ static json_t *changed_sizes(const struct task *task)
     return out;
 }
 
-/* One file that a record names, if it is the one; what is left for the others. */
+/* Copies one file that a record names if its hash matches; reduces the bytes left for the others.
+ */
 static bool copy_part(const char *from, const char *to, const char *name, const char *wanted,
                       size_t *left, struct error *err)
 {
@@ -47,8 +48,8 @@ static bool copy_part(const char *from, const char *to, const char *name, const 
     return ok;
 }
 
-/* A module that `cutegen export` wrote lies among files that its record names with their hashes;
- * they go along. Of any other module only the file itself does. */
+/* A module written by `cutegen export` comes with files that its record lists with their hashes;
+ * these are copied too. Of any other module only the file itself is copied. */
 static bool copy_parts(const char *module, const char *to, struct arena *a, struct error *err)
 {
     const char *from = arena_strndup(a, module, (size_t)(path_base(module) - module));
@@ -106,7 +107,7 @@ static uint64_t bytes_of(const struct tensor_info *t)
     return bytes;
 }
 
-/* Room for PyTorch and for a dozen copies of all tensors, but never more than half of the machine.
+/* Memory for PyTorch and a dozen copies of all tensors, but at most half of the machine's.
  */
 static void set_limits(const struct task *task, struct runner_config *rc)
 {
@@ -178,7 +179,7 @@ bool foreign_build(const struct judge_config *config, const struct build_result 
         runner_answer_release(said);
         ok = runner_rehearse(r, a, said, err);
         if (ok && *said->text)
-            log_info("the module's rehearsal fails: %.600s", said->text);
+            log_info("the module fails in a trial call: %.600s", said->text);
     }
     json_decref(binding);
     runner_stop(r);
@@ -199,7 +200,7 @@ bool foreign_draw(struct oracle *oracle, struct runner *r, const struct oracle_d
         json_decref(binding);
         return ok;
     }
-    /* The same module once more, where a few elements have changed: it may remember. */
+    /* Keep the same module when only a few elements changed: this finds one that caches answers. */
     if (!draw->near) {
         ok = runner_make(r, binding, a, said, err);
         json_decref(binding);

@@ -2,13 +2,12 @@
 /*
  * foreign.h - a foreign ModelNew as a candidate (private to src/eval, and for stage/build.c).
  *
- * It cannot be taken apart into kernels and a plan, so it is run whole, by
- * oracle/guest.py in a process of its own that speaks the runner's protocol:
- * the guest. It gets a copy of its file and plain data; neither the task nor
- * anything that judges is in its process. Inputs and outputs go through files
- * in its exchange folder, which the oracle copies before it compares. What it
- * computes with cannot be proven, so it passes as VERDICT_UNATTESTED at best,
- * and its time is its own word (docs/tasks.md).
+ * It cannot be split into kernels and a plan, so oracle/guest.py runs it as a whole in a process of
+ * its own that speaks the runner's protocol: the guest. The guest gets a copy of the file and plain
+ * data; neither the task nor any part of the judge is in its process. Inputs and outputs are
+ * exchanged through files in its exchange folder, which the oracle copies before it compares. Which
+ * code computed them cannot be proven, so VERDICT_UNATTESTED is the best verdict, and its time is
+ * only a claim (docs/tasks.md).
  */
 #ifndef EVAL_FOREIGN_H
 #define EVAL_FOREIGN_H
@@ -19,17 +18,19 @@
 /* Copies the module into build->work_dir. build->foreign is a new reference. */
 bool foreign_prepare(const struct task *task, const struct candidate *cand, bool allow_torch,
                      struct arena *a, struct build_result *build, struct error *err);
-/* Makes *rc start the guest instead of cutegen-runner, and the exchange folder. */
+/* Makes *rc start the guest instead of cutegen-runner, and creates the exchange folder. */
 bool foreign_runner(const struct judge_config *config, const struct build_result *build,
                     struct arena *a, struct runner_config *rc, struct error *err);
 /* Removes the exchange folder, once no guest runs; also after errors and for other candidates. */
 void foreign_end(const struct runner_config *rc);
-/* For a module that compiles for itself: a process that may start programs makes it once, without
- * inputs; guests find what it built in build->work_dir/extensions. *said is why not. */
+/* For a module that compiles code itself: a process that may start programs instantiates it once,
+ * without inputs; guests find what it built in build->work_dir/extensions. *said is the reason when
+ * it fails. */
 bool foreign_build(const struct judge_config *config, const struct build_result *build,
                    struct oracle_draw draw, struct arena *a, struct runner_answer *said,
                    struct error *err);
-/* One draw, as far as the run: the candidate's process has its inputs, or *said is why not. */
+/* One draw up to the run: afterwards the candidate's process has its inputs, or *said is the reason
+ * why not. */
 bool foreign_draw(struct oracle *oracle, struct runner *r, const struct oracle_draw *draw,
                   struct arena *a, struct runner_answer *said, struct error *err);
 

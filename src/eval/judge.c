@@ -8,8 +8,7 @@
  * Invariants
  * 1. The seed is fresh from the system's random source for every test unless
  *    the caller repeats one; each draw has its own, derived from it.
- * 2. When the runner is gone, the oracle is left as it is: the next draw
- *    starts over.
+ * 2. When the runner has died, the oracle is left alone: the next draw starts afresh.
  */
 #include "eval/judge.h"
 
@@ -28,12 +27,12 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* One draw finds numbers in its outputs instead of the pattern: a kernel that looks there first
- * is found out. Not the first two, which must tell what was never written, nor the mixed one, which
- * must look like what is timed. */
+/* In one draw the outputs start as numbers instead of the unwritten pattern, to catch a kernel that
+ * checks for the pattern. Not in the first two draws, which must detect unwritten elements, nor in
+ * the mixed one, which must look like the timed runs. */
 enum { STALE_DRAW = 2 };
-/* A kernel in which every thread is at fault keeps memcheck busy for minutes; what is to be told is
- * in its log within a second of the start, so the search for evidence does not wait for the end. */
+/* If every thread is at fault, memcheck runs for minutes, but the interesting reports are in its
+ * log within a second; so the search for evidence does not wait for its end. */
 enum {
     DEFAULT_DRAWS = 5,
     EVIDENCE_MS = 20000,
@@ -41,16 +40,17 @@ enum {
     GLANCE_MS = 4000,
     LOG_LIMIT = 16 << 20
 };
-static const int64_t RESERVED_BYTES = INT64_C(4) << 30; /* contexts, the oracle's own work */
+/* CUDA contexts and the oracle's own work */
+static const int64_t RESERVED_BYTES = INT64_C(4) << 30;
 
-/* The task's own inputs first: most mistakes show there, on familiar ground. */
+/* The task's own inputs first: most mistakes already show there, on inputs that the user knows. */
 static const char *const distributions[] = {"task", "normal", "wide", "mixed", "zeros", "small"};
 
-/* One draw more where an input has a domain: the others never leave it, and what a kernel answers
- * there (zero, say, where PyTorch has NaN) would never be seen. */
+/* One more draw if an input has a domain: the others never leave it, so a wrong answer outside
+ * (zero where PyTorch has NaN) would go unnoticed. */
 static const char *const beyond_domain = "beyond";
 
-/* What checks a kernel that passed before it is accepted for good. */
+/* compute-sanitizer's tools that check a kernel before final acceptance. */
 static const char *const acceptance[] = {"memcheck", "racecheck", "synccheck", "initcheck"};
 
 /* ---- seeds -------------------------------------------------------------- */
@@ -92,8 +92,8 @@ struct trial {
     struct arena *a;
     struct evidence evidence;
     struct test_result *out;
-    const char *exchange; /* a guest's folder; NULL: a .cu file */
-    bool plain;           /* its process was not confined */
+    const char *exchange; /* a guest's exchange folder; NULL: the candidate is a .cu file */
+    bool plain;           /* a process ran unconfined */
 };
 
 /* Same inputs again: are the outputs the same, bit for bit? */
@@ -111,7 +111,7 @@ static bool run_again(struct trial *t, const char *first_hash, struct error *err
     return true;
 }
 
-/* The same of a guest, by what the oracle found in its folder. */
+/* The same for a guest, from the files the oracle found in its folder. */
 static bool guest_again(struct trial *t, const char *first_hash, struct error *err)
 {
     struct comparison_set *set = arena_alloc(t->a, sizeof *set);
@@ -189,7 +189,7 @@ static bool one_draw(struct trial *t, int draw, const char *distribution, struct
     if (!oracle_compare(t->config->oracle, t->a, set, err))
         return false;
     evidence_compare(&t->evidence, set, inputs);
-    t->out->trivial = set->trivial; /* the last draw has the last word */
+    t->out->trivial = set->trivial; /* the last draw's answer covers all draws */
     t->out->way = set->way;
     t->out->accuracy_class = worst_class(t->out->accuracy_class, set);
     if (draw > 0)
@@ -197,7 +197,7 @@ static bool one_draw(struct trial *t, int draw, const char *distribution, struct
     return t->exchange ? guest_again(t, set->hash, err) : run_again(t, hash, err);
 }
 
-/* ---- a second look ------------------------------------------------------ */
+/* ---- compute-sanitizer ------------------------------------------------------ */
 
 static bool watched_run(struct trial *t, const struct build_result *build, struct error *err)
 {
@@ -219,8 +219,8 @@ static bool watched_run(struct trial *t, const struct build_result *build, struc
     return ok;
 }
 
-/* Under compute-sanitizer, for lines and threads. False: it could not run, which is no
- * failure of the test. */
+/* Runs the candidate under compute-sanitizer to find lines and threads. False: it could not run,
+ * which does not fail the test. */
 static bool look_again(struct trial *t, struct runner_config rc, const struct build_result *build,
                        const char *tool)
 {
@@ -240,7 +240,7 @@ static bool look_again(struct trial *t, struct runner_config rc, const struct bu
     t->runner = NULL;
     looked = runner_start(&rc, &t->runner, &why) && watched_run(t, build, &why);
     if (!looked)
-        log_info("no second look by compute-sanitizer: %s", why.text);
+        log_info("compute-sanitizer could not explain the failure: %s", why.text);
     runner_stop(t->runner);
     t->runner = NULL;
     if (!file_exists(log) || !file_read(log, LOG_LIMIT, t->a, &found, &why))
@@ -252,7 +252,7 @@ static bool look_again(struct trial *t, struct runner_config rc, const struct bu
     return looked;
 }
 
-/* Before a kernel is accepted for good: every tool; tools that could not run are named. */
+/* Final acceptance: runs every tool and names those that could not run. */
 static void look_with_all(struct trial *t, struct runner_config rc,
                           const struct build_result *build)
 {
@@ -285,7 +285,7 @@ static bool run_draws(struct trial *t, const struct build_result *build, struct 
     evidence_answer(&t->evidence, &said);
     runner_answer_release(&said);
     for (int i = 0; i < draws && t->evidence.fatal == VERDICT_PASS; i++) {
-        /* Further draws of a kernel known to be bad are worth seconds, not minutes. */
+        /* A kernel known to be bad gets further draws only for seconds, not minutes. */
         bool bad = t->evidence.seen_count > 0 || t->evidence.worst_kind != VERDICT_PASS;
 
         if (bad && i >= 2 && clock_ms() - start > EVIDENCE_MS)
@@ -299,7 +299,7 @@ static bool run_draws(struct trial *t, const struct build_result *build, struct 
     return true;
 }
 
-/* What its plan asks for. */
+/* Workspace that the plan requests. */
 static double workspace_bytes(const struct build_result *build)
 {
     const json_t *list = json_object_get(build->launches, "workspace");
@@ -310,9 +310,9 @@ static double workspace_bytes(const struct build_result *build)
     return sum;
 }
 
-/* Out of memory is the candidate's fault only where the device could never hold what it asks for;
- * else another process holds it now, and no verdict follows. A module's own word for it is its
- * verdict: whoever says so would never get one. */
+/* Out of memory is the candidate's fault only if the device could never hold what it requests;
+ * otherwise another process holds the memory, and there is no verdict. If a foreign module itself
+ * reports out of memory, that is its verdict: otherwise it could avoid ever getting one. */
 static bool others_hold_memory(const struct judge_config *config, const struct build_result *build,
                                const struct evidence *e, struct error *err)
 {
@@ -322,15 +322,16 @@ static bool others_hold_memory(const struct judge_config *config, const struct b
     if (e->fatal != VERDICT_OUT_OF_MEMORY || config->device->kind != DEVICE_CUDA || need > have ||
         build->foreign)
         return false;
-    error_set(err, ERROR_BUSY,
-              "the candidate found no memory: it needs about %.1f GB with its inputs and outputs, "
-              "the device has %.1f GB",
-              need / 1e9, (double)config->device->memory_bytes / 1e9);
+    error_set(
+        err, ERROR_BUSY,
+        "not enough memory for the candidate: it needs about %.1f GB with its inputs and outputs, "
+        "the device has %.1f GB",
+        need / 1e9, (double)config->device->memory_bytes / 1e9);
     error_hint(err, "see what holds the rest: nvidia-smi");
     return true;
 }
 
-/* A guest that wanted to start a program: it gets a process that may, then its chance again. */
+/* A guest tried to start a program: builds it in a process that may, then tries again. */
 static bool build_for_guest(struct trial *t, const struct build_result *build, struct error *err)
 {
     struct oracle_draw draw = {.seed = draw_seed(t->out->seed, 0, t->a),
@@ -345,7 +346,8 @@ static bool build_for_guest(struct trial *t, const struct build_result *build, s
     return true;
 }
 
-/* Right so far: is it the candidate's own work? Only a GPU's driver can be asked. */
+/* A correct result may come from other kernels than the candidate's: checks its launches, which
+ * only a GPU's driver can report. */
 static void see_launches(struct trial *t, const struct build_result *build)
 {
     struct oracle_draw draw = {.seed = draw_seed(t->out->seed, 0, t->a),
@@ -357,7 +359,8 @@ static void see_launches(struct trial *t, const struct build_result *build)
         json_is_true(json_object_get(build->foreign, "allow_torch")))
         return;
     if (!witness_launches(t->config, build, draw, t->a, &said.text, &why))
-        log_warn("the module's launches are not recorded: %s", why.text); /* it stays unattested */
+        /* the verdict stays unattested */
+        log_warn("the module's launches are not recorded: %s", why.text);
     if (said.text)
         evidence_answer(&t->evidence, &said);
 }
@@ -376,7 +379,7 @@ static bool run_process(struct trial *t, const struct runner_config *rc,
     return ok;
 }
 
-/* What ran outside of the layers; NULL: nothing did. */
+/* What ran unconfined; NULL: nothing did. */
 static const char *unconfined(const struct trial *t, const struct build_result *build)
 {
     bool task = t->config->oracle && !oracle_is_confined(t->config->oracle);

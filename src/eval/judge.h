@@ -2,17 +2,17 @@
 /*
  * judge.h - is this kernel right, and how fast is it.
  *
- * Several draws with fresh secret seeds and distributions, at other
- * addresses each; the candidate runs before the reference exists. Order of
- * precedence when several things are wrong (evidence.c has the table):
+ * Several draws, each with a fresh secret seed, another distribution and other addresses; the
+ * candidate runs before the reference exists. Order of precedence when several things are wrong
+ * (evidence.c has the table):
  *
  *     bad launch, crash, hang, out of memory  >  unsafe memory, race  >
  *     guard hit  >  input modified  >  not written  >  non-finite  >
  *     wrong values  >  imprecise  >  pass
  *
- * The first names what to repair first; the others stay in the detail. A crash
- * that a finding explains is named by the finding.
- * false means the machine or the oracle broke; a bad kernel is data.
+ * The verdict names what to repair first; the rest is in its detail. A crash that a finding
+ * explains gets the finding's verdict. false means the machine or the oracle broke; a bad kernel is
+ * data.
  *
  *     struct judge_config jc = { .device = dev, .oracle = o, .task = &task };
  *     if (!judge_test(&jc, &candidate, &build, arena, &test, err)) ...
@@ -31,26 +31,27 @@ struct judge_config {
     const struct device *device;
     struct oracle *oracle; /* loaded with the task */
     const struct task *task;
-    const char *seed;           /* hex; NULL: fresh and secret, as it should be */
+    const char *seed;           /* hex, to repeat a test; NULL: fresh and secret */
     int draws;                  /* 0: 5 */
     const char *check;          /* simt: "off" "memory" "full"; NULL: "full" */
     int threads;                /* simt; 0: one per core */
     int run_ms;                 /* deadline of one run; 0: 60 s */
     const char *runner_program; /* NULL: this installation's */
-    const char *python;         /* for a foreign candidate; NULL: found */
+    const char *python;         /* for a foreign candidate; NULL: looked up */
     /* where runners come from; NULL: started here */
     const struct child_source *source;
-    const char *sanitizer;     /* CUDA: compute-sanitizer, for a second check; NULL: none */
-    bool accept;               /* CUDA: every tool of it on a kernel that passed */
+    const char *sanitizer;     /* CUDA: compute-sanitizer, to explain a failure; NULL: none */
+    bool accept;               /* CUDA: run all its tools on a kernel that passed */
     const char *compiled_name; /* base name of the file as compiled; NULL: "candidate.cu" */
-    const char *source_name;   /* how the user knows the file, "my.cu"; NULL: "candidate.cu" */
+    const char *source_name;   /* the user's name for the file, "my.cu"; NULL: "candidate.cu" */
     /* judge_measure on CUDA */
     const char *const
         *baselines; /* "eager" "graph" "compile", NULL-terminated; NULL: eager, graph */
-    int cold, warm; /* samples at most; 0: 240, 90 */
+    int cold, warm; /* most samples; 0: 240, 90 */
 };
 
-/* How far a draw's buffers are moved, from its seed: no address tells one kind of run from another.
+/* How far a draw's buffers are moved, derived from its seed, so that no address reveals the kind of
+ * run.
  */
 int judge_shift(const char *seed);
 bool judge_test(const struct judge_config *config, const struct candidate *cand,

@@ -2,17 +2,17 @@
 /*
  * judge_measure.c - time a kernel that passed; see judge.h.
  *
- * On CUDA: the candidate and the baselines take turns in rounds within the
- * same minute, so that a drifting clock meets all of them. Then the answer is
- * checked once more: what the last timed replay left behind, and nearly the
- * same inputs at the same addresses. On simt: modelled from the test's counters.
+ * On CUDA: the candidate and the baselines take turns in rounds within the same minute, so that a
+ * drifting clock affects all of them. Then results are checked again: the outputs of the last timed
+ * replay, and a run on nearly the same inputs at the same addresses. On simt: modelled from the
+ * test's counters.
  *
  * Invariants
  * 1. A time below the strict floor is IMPOSSIBLE_TIME, never a result.
  * 2. A kernel that was right in the test and is wrong here is UNSTABLE.
  * 3. A baseline that cannot be timed is left out; it does not fail the candidate.
- * 4. What disturbs a baseline makes it slower, never quicker: where its rounds do not agree, the
- *    quickest counts. No disturbance makes a candidate look better than it is.
+ * 4. A disturbance makes a baseline slower, never faster: if its rounds disagree, the fastest
+ *    counts. So no disturbance makes a candidate look better than it is.
  */
 #include "base/hash.h"
 #include "base/log.h"
@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ROUND_MS: what one contestant gets per round once it has the least samples; a kernel of a
+/* ROUND_MS: time per round and contestant once it has the minimum of samples; a kernel of a
  * millisecond is as steady after fifteen samples as one of microseconds after hundreds. */
 enum {
     ROUNDS = 3,
@@ -40,30 +40,33 @@ enum {
     MAX_POOL = 4096
 };
 
-/* A short time depends by some percent on where the buffers happen to lie, and a very short one
- * also on the process, however many samples are taken. Below short_us there are more rounds, each
- * with other buffers; below very_short_us still more, in several processes, and each of a third of
- * the samples. What the middle half of the rounds says counts. */
+/* Whatever the number of samples, a short time varies by some percent with the buffers' addresses,
+ * and a very short one also with the process. Below short_us there are more rounds, each with other
+ * buffers; below very_short_us still more, in several processes, each with a third of the samples.
+ * The middle half of the rounds decides. */
 static const double short_us = 100, very_short_us = 12;
 
-/* A kernel whose timed replays did not all leave the same outputs adds up in another order each
- * time, or does not always do its work: so many replays more are compared with the truth one by
- * one. */
+/* Timed replays with different outputs mean that a kernel adds in varying order, or sometimes skips
+ * work: this many more replays are compared with the truth one by one. */
 enum { DOUBTED_REPLAYS = 10 };
 
-/* Replays in a row by the host's clock: launches are in it, so it is only held against gross lies.
+/* Consecutive replays by the host's clock include launch overhead, so they only expose gross
+ * deviations.
  */
 static const double wall_factor = 3, wall_slack_us = 200;
-static const double unsteady = 1.5; /* medians of rounds this far apart are not a measurement */
-static const double alike = 1.02;   /* and so near they are one, of which all samples count */
+/* rounds whose medians differ by this factor are not a measurement */
+static const double unsteady = 1.5;
+/* rounds whose medians are this close count as one, with all their samples */
+static const double alike = 1.02;
 
 /* Samples of one contestant over all rounds. */
 struct sample_pool {
     double cold[MAX_POOL], warm[MAX_POOL];
     size_t cold_count, warm_count;
     double round_median[MOST_ROUNDS], round_warm[MOST_ROUNDS];
-    double round_middle[MOST_ROUNDS]; /* finer than the steps in which events count */
-    double wall_us;                   /* the quickest round's; 0: none */
+    /* mean of the middle half: finer than the resolution of events */
+    double round_middle[MOST_ROUNDS];
+    double wall_us; /* of the fastest round; 0: none */
     int rounds;
     int other_outputs;
     bool failed;
@@ -91,7 +94,7 @@ static double quantile(double *v, size_t count, double q)
     return v[(size_t)low] + (at - low) * (v[(size_t)low + 1] - v[(size_t)low]);
 }
 
-/* The mean of the middle half. Sorts. */
+/* The mean of the middle half of v, which it sorts. */
 static double middle(double *v, size_t count)
 {
     size_t from = count / 4, to = count - from;
@@ -119,7 +122,7 @@ static void pool_add(struct sample_pool *p, struct time_samples *s)
     }
 }
 
-/* Largest over smallest of the medians of the rounds from this one on. */
+/* Largest over smallest median of the rounds from `first` on. */
 static double pool_drift_from(const struct sample_pool *p, int first)
 {
     double low = INFINITY, high = 0;
@@ -146,7 +149,7 @@ static bool measure_modelled(const struct judge_config *config, const struct bui
     struct modelled m;
 
     if (!gpu)
-        return error_set(err, ERROR_USE, "no GPU called %s is modelled",
+        return error_set(err, ERROR_USE, "there is no model of a GPU %s",
                          config->device->models ? config->device->models : "(none)"),
                error_hint(err, "one of %s", gpu_names(a));
     if (!modelled_time(&(struct modelled_input){.gpu = gpu,
@@ -173,8 +176,8 @@ struct measuring {
     const struct judge_config *config;
     struct arena *a;
     struct runner_config rc;
-    struct runner *runners[RUNNERS]; /* the first always; the others for a very short kernel */
-    struct runner *runner;           /* whose turn it is */
+    struct runner *runners[RUNNERS]; /* only the first, except for a very short kernel */
+    struct runner *runner;           /* the one that runs now */
     const struct build_result *build;
     struct evidence evidence;
     const char *baselines[MAX_BASELINES];
@@ -182,8 +185,8 @@ struct measuring {
     struct sample_pool *candidate, *baseline[MAX_BASELINES];
     const char *seed;
     bool foreign;
-    double call_us; /* foreign: one call by our own clock */
-    bool captured;  /* foreign: as a graph, so no host time is in it */
+    double call_us; /* foreign: time of one call by our own clock */
+    bool captured;  /* foreign: timed as a graph, so without host time */
 };
 
 enum draw_kind { DRAW_FIRST, DRAW_NEAR, DRAW_ANEW };
@@ -243,7 +246,7 @@ static void time_baseline(struct measuring *m, int index, int cold, int warm)
     log_info("baseline %s is left out: %s", m->baselines[index], why.text);
 }
 
-/* Whatever came between the rounds of one of them: it gets as many again, as the candidate does. */
+/* Times each unsteady baseline for as many rounds again, as for the candidate. */
 static void time_unsteady_baselines(struct measuring *m, int cold, int warm)
 {
     for (int i = 0; i < m->baseline_count && !bad(m); i++) {
@@ -255,9 +258,10 @@ static void time_unsteady_baselines(struct measuring *m, int cold, int warm)
         for (int round = 0; round < ROUNDS; round++)
             time_baseline(m, i, cold, warm);
         if (pool_drift_from(b, first) > unsteady)
-            log_info("baseline %s: medians of rounds differ by a factor of %.2f, a second time "
-                     "too; the quickest counts",
-                     m->baselines[i], pool_drift_from(b, first));
+            log_info(
+                "baseline %s: medians of rounds differ by a factor of %.2f, in a second attempt "
+                "too; the fastest counts",
+                m->baselines[i], pool_drift_from(b, first));
     }
 }
 
@@ -272,7 +276,7 @@ static bool load_module(struct measuring *m, struct error *err)
     return true;
 }
 
-/* How many rounds, after the first. */
+/* Number of rounds, known after the first. */
 static int rounds_wanted(const struct measuring *m)
 {
     double us = m->candidate->round_median[0];
@@ -282,7 +286,7 @@ static int rounds_wanted(const struct measuring *m)
     return us < very_short_us ? MOST_ROUNDS : MANY_ROUNDS;
 }
 
-/* All are started before the first is waited for. */
+/* Starts all of them before waiting for the first. */
 static bool more_runners(struct measuring *m, struct error *err)
 {
     for (int i = 1; i < RUNNERS; i++)
@@ -296,7 +300,7 @@ static bool more_runners(struct measuring *m, struct error *err)
     return true;
 }
 
-/* Nothing of the next round lies where it did. */
+/* Moves all buffers for the next round. */
 static bool move_on(struct measuring *m, int round, int rounds, struct error *err)
 {
     if (rounds == MOST_ROUNDS && !m->runners[1] && !more_runners(m, err))
@@ -358,8 +362,8 @@ static bool doubt(struct measuring *m, struct error *err)
     return true;
 }
 
-/* What the last timed replay wrote; then the same inputs with a few elements changed, at the same
- * place: who remembers answers would give the old one. */
+/* Checks the outputs of the last timed replay, then a run with a few inputs changed in place: a
+ * candidate that caches answers would return the old one. */
 static bool verify_again(struct measuring *m, struct error *err)
 {
     struct runner_answer said;
@@ -381,7 +385,7 @@ static bool verify_again(struct measuring *m, struct error *err)
     return bad(m) || compare_now(m, err);
 }
 
-/* A foreign candidate's process reads its own clock; ours has the last word. */
+/* A foreign candidate's process times itself; this checks it against our own clock. */
 static bool burst(struct measuring *m, struct error *err)
 {
     struct runner_answer said;
@@ -395,8 +399,8 @@ static bool burst(struct measuring *m, struct error *err)
     return true;
 }
 
-/* More than this for one call by our clock, and the times it gave are not true. Host time is in
- * ours unless the call is a graph; a CPU is shared with others. */
+/* If one call takes longer than this by our clock, the times it claimed are false. Our time
+ * includes host time unless the call is a graph, and the CPU is shared with others. */
 static double believable_us(const struct measuring *m, double warm_us)
 {
     static const struct clock_slack {
@@ -418,8 +422,8 @@ static bool measure_all(struct measuring *m, struct error *err)
         return true;
     if (!draw_and_bind(m, DRAW_FIRST, err) || !time_rounds(m, err))
         return false;
-    /* A disturbance of the machine gets a second chance; the kernel itself
-     * will be as unsteady again. */
+    /* Repeats an unsteady measurement once: a disturbance passes, an unsteady kernel stays
+     * unsteady. */
     if (!bad(m) && pool_drift(m->candidate) > unsteady && m->config->device->kind == DEVICE_CUDA) {
         memset(m->candidate, 0, sizeof *m->candidate);
         if (!time_rounds(m, err))
@@ -431,7 +435,7 @@ static bool measure_all(struct measuring *m, struct error *err)
 }
 
 /* A baseline: the time of its least disturbed round. */
-/* What the oracle calls a baseline, as people read it. */
+/* The printed name of a baseline. */
 static const char *baseline_name(const char *name)
 {
     static const char *const names[][2] = {{"graph", "eager graph"},
@@ -481,7 +485,8 @@ static void fill_times(struct measuring *m, struct measurement *out)
             out->baselines[out->baseline_count++] = baseline_of(m->baselines[i], m->baseline[i]);
 }
 
-/* Right on every draw. Whether its own kernels did it, or PyTorch's, cannot be seen from outside.
+/* Right on every draw, but whether its own kernels or PyTorch's computed it is not visible from
+ * outside.
  */
 static void unattested(const struct measuring *m, struct verdict *v)
 {
@@ -555,13 +560,13 @@ static void choose_baselines(struct measuring *m)
     }
 }
 
-/* A task that an answer without any work passes: its time is compared with nothing. */
+/* If a trivial answer passes the task, its time is not compared with anything. */
 static bool note_trivial(const struct test_result *test, struct arena *a, struct measurement *out)
 {
     if (!test->trivial)
         return true;
     out->trivial = arena_printf(a, "%s would pass too: no speed-up is claimed", test->trivial);
-    out->floor_us = 0; /* what need not be computed has no roofline */
+    out->floor_us = 0; /* no roofline, since nothing has to be computed */
     if (out->verdict.kind == VERDICT_PASS)
         out->verdict.summary = arena_printf(a, "%s; but %s", out->verdict.summary, out->trivial);
     return true;
@@ -601,7 +606,7 @@ bool judge_measure(const struct judge_config *config, const struct build_result 
         return error_add(err, "measuring the candidate");
     judge_times(m, out);
     if (m->foreign) {
-        /* Its word, given by Python that ran the launches: nothing is ranked by it. */
+        /* Only a claim of the Python process that ran the launches: not used for ranking. */
         out->claimed_us = out->verdict.kind == VERDICT_UNATTESTED ? out->time_us : 0;
         out->time_us = out->warm_us = out->spread = out->floor_us = 0;
     }

@@ -2,41 +2,33 @@
 /*
  * modelled.c - from counters to microseconds; see modelled.h.
  *
- * For each launch, what each part of the chip must do is divided by what it
- * can do per microsecond:
+ * For each launch, the work of each part of the chip is divided by its rate per microsecond:
  *
  *     dram     distinct 32-byte sectors, each moved once; and of those that
  *              several blocks touch a part that grows as the data, at the
- *              task's true size, outgrow L2. DRAM moves 64 bytes: a sector
- *              that a block takes without its neighbour costs more
- *     l2       loads that L1 does not hold, and all stores: L1 writes through;
- *              a store of less than a sector costs more
- *     l1       lines of 128 bytes per request, one per clock and SM; a store's
- *              line takes longer: uncoalesced access shows here
- *     shared   wavefronts, one per clock and SM: bank conflicts show here
- *     atomics  global ones: those to one line queue up, so it counts how many
- *              lines the blocks that run together spread them over
- *     fp32 fp64 int sfu tensor     warp instructions or flops by unit
- *     issue    all warp instructions, four per clock and SM; simt counts PTX,
- *              of which the assembler removes some (moves, addresses), while an
- *              exact quotient or root becomes a dozen
- *     latency  the time all warps spend waiting, over the warps resident at once
+ *              task's true size, outgrow L2. DRAM moves 64 bytes: a sector that a block loads
+ *     without its neighbour costs more l2 loads that L1 does not hold, and all stores: L1 writes
+ *     through; a store of less than a sector costs more l1 lines of 128 bytes per request, one per
+ *     clock and SM; a store's line takes longer: uncoalesced access shows here shared wavefronts,
+ *     one per clock and SM: bank conflicts show here atomics global ones: those to one line queue
+ *     up, so it counts how many lines the blocks that run together spread them over fp32 fp64 int
+ *     sfu tensor warp instructions or flops by unit issue all warp instructions, four per clock and
+ *     SM; simt counts PTX, of which the assembler removes some (moves, addresses), while an exact
+ *     quotient or root becomes a dozen latency the time all warps spend waiting, over the warps
+ *     resident at once
  *
- * What L1 holds comes from blocks that simt watched: loads a small cache of
- * the block would not have (far), and loads of what is new to the block.
+ * L1's contents are estimated from blocks that simt observed: loads that a small per-block cache
+ * would miss (far), and first loads by the block.
  *
- * The launch takes a norm of the parts (`blend`): about the largest, and more
- * where others come near it. Units overlap, but never quite; so a change that
- * relieves the bound shows fully and one that saves instructions elsewhere
- * shows a little, as it does on hardware.
+ * The launch takes a norm of the parts (`blend`): roughly the largest, and more if others come
+ * close. Units overlap, but not perfectly; so a change that relieves the bound shows fully and one
+ * that saves instructions elsewhere shows a little, as on hardware.
  *
- * Small tasks. simt runs a scaled-down task; taken literally, a handful of
- * blocks on a large chip would be all latency and every variant alike. The
- * question asked here is what this work costs on a chip that is full of it.
- * So throughputs are the whole chip's, and only a grid that would not fill
- * the chip at full size either pays: blocks are scaled up by `share`, and
- * the SMs left empty cost the square root of what they would. Launches are
- * scaled like the task.
+ * Small tasks. simt runs a scaled-down task; taken literally, a few blocks on a large chip would be
+ * all latency and every variant the same. The model instead asks what this work costs on a chip
+ * that is full of it. So it uses the whole chip's throughput, and penalizes only a grid that would
+ * not fill the chip at full size either: blocks are scaled up by `share`, and empty SMs cost the
+ * square root of their share. Launches are scaled like the task.
  */
 #include "eval/modelled.h"
 
@@ -73,10 +65,10 @@ const struct modelled_constants modelled_h200 = {
     .tensor_share = 0.55,
 };
 
-static const double hot_share = 0.6;    /* of a cache that what comes back can keep from the rest */
-static const double wgmma_share = 0.75; /* of the tensor cores' peak, as libraries reach it */
-static const double chip_from_sms = 0.4; /* this share of the SMs can draw all of DRAM */
-static const double flight_global = 3;   /* loads in flight, where batches were not counted */
+static const double hot_share = 0.6;     /* share of a cache that reused data can occupy */
+static const double wgmma_share = 0.75;  /* share of the tensor cores' peak that libraries reach */
+static const double chip_from_sms = 0.4; /* this share of the SMs can saturate DRAM */
+static const double flight_global = 3;   /* loads in flight, if batches were not counted */
 
 enum part {
     DRAM,
@@ -108,12 +100,12 @@ struct modelled_launch {
     double load_lines, store_lines;
     double unique_sectors;            /* distinct, read or written */
     double block_loads, block_stores; /* distinct within their block */
-    double alone;                     /* share of those whose neighbour the block leaves */
-    double far_loads;                 /* that a small cache does not hold */
+    double alone;                     /* share of them loaded without their neighbour */
+    double far_loads;                 /* loads that miss a small cache */
     struct buffer {
-        double bytes, again; /* again: sectors that a block takes after another has */
+        double bytes, again; /* again: sectors loaded by a block after another block */
     } buffer[MAX_BUFFERS];
-    int buffers; /* those that come back most first */
+    int buffers; /* most reused first */
     double shared_wavefronts, shared_requests, atomic_conflicts, atomic_lines, atomic_requests,
         atomic_span;
     double fma, fadd, fmul, fp64, half, integer, sfu, div, cvt, tensor, barriers, instructions;
@@ -129,7 +121,7 @@ static double number(const json_t *v, const char *key)
     return isfinite(n) && n > 0 ? n : 0;
 }
 
-/* How often a byte of it comes back. */
+/* Orders buffers by how often a byte is reused. */
 static int hotter(const void *x, const void *y)
 {
     const struct buffer *a = x, *b = y;
@@ -158,7 +150,7 @@ static void read_buffers(const json_t *list, struct modelled_launch *l)
     }
     if (l->buffers) {
         l->unique_sectors = unique;
-    } else { /* not known one by one */
+    } else { /* not known per buffer */
         l->buffers = 1;
         l->buffer[0] = (struct buffer){
             l->unique_sectors * 32, fmax(0, l->block_loads + l->block_stores - l->unique_sectors)};
@@ -166,7 +158,7 @@ static void read_buffers(const json_t *list, struct modelled_launch *l)
     qsort(l->buffer, (size_t)l->buffers, sizeof *l->buffer, hotter);
 }
 
-/* Counters without these are of an older simt: nothing is known to come back. */
+/* Counters of an older simt lack these: then no reuse is assumed. */
 static void read_reuse(const json_t *v, struct modelled_launch *l)
 {
     bool known = json_object_get(v, "block_load_sectors") != NULL;
@@ -187,7 +179,7 @@ static void read_reuse(const json_t *v, struct modelled_launch *l)
     read_buffers(json_object_get(v, "buffers"), l);
 }
 
-/* In flops of 16-bit factors; other types go at their own rates. */
+/* In units of 16-bit flops; other types are scaled by their rates. */
 static double tensor_work(const json_t *v)
 {
     static const struct {
@@ -255,13 +247,13 @@ static void read_launch(const json_t *v, const json_t *resources, struct modelle
     read_reuse(v, l);
 }
 
-/* Blocks an SM holds at once, and what keeps it from holding more. */
+/* Blocks that an SM holds at once, and what limits them. */
 static double resident_blocks(const struct gpu *g, const struct modelled_launch *l,
                               const char **limiter)
 {
     double warps_block = ceil(l->threads_block / 32);
     double regs = fmax(16, ceil((l->regs_thread > 0 ? l->regs_thread : 32) / 8) * 8);
-    /* 1 KiB per block is the system's */
+    /* the system reserves 1 KiB per block */
     const struct {
         const char *name;
         double blocks;
@@ -280,7 +272,7 @@ static double resident_blocks(const struct gpu *g, const struct modelled_launch 
     return fmax(1, least);
 }
 
-/* The part of `bytes`, read again and again, that a cache of `room` has lost meanwhile. */
+/* The share of `bytes`, read repeatedly, that a cache of `room` bytes has evicted meanwhile. */
 static double outgrown(double bytes, double room)
 {
     return bytes > room ? 1 - room / bytes : 0;
@@ -291,7 +283,7 @@ static double block_bytes(const struct modelled_launch *l)
     return l->block_loads * 32 / l->blocks;
 }
 
-/* Blocks an SM holds, if there are so many. */
+/* Blocks that an SM holds, if the grid has that many. */
 static double resident_now(const struct gpu *g, const struct modelled_launch *l, double share)
 {
     const char *limiter;
@@ -299,8 +291,8 @@ static double resident_now(const struct gpu *g, const struct modelled_launch *l,
     return fmin(resident_blocks(g, l, &limiter), fmax(1, l->blocks / share / g->sms));
 }
 
-/* Loads that go on to L2: what is new to the block, and some that a small cache lost. Small
- * buffers that every block reads stay in L1 from block to block. */
+/* Loads that reach L2: first loads by the block, and some that a small cache missed. Small buffers
+ * that every block reads stay in L1 between blocks. */
 static double past_l1(const struct gpu *g, const struct modelled_launch *l)
 {
     const char *limiter;
@@ -316,7 +308,7 @@ static double past_l1(const struct gpu *g, const struct modelled_launch *l)
     return fmax(0, l->block_loads - kept) + lost * fmax(0, l->far_loads - l->block_loads);
 }
 
-/* Sectors that DRAM moves: L2 keeps what comes back most, as far as it goes. */
+/* Sectors that DRAM moves: L2 keeps the most reused data, as far as it fits. */
 static double dram_sectors(const struct gpu *g, const struct modelled_launch *l, double share)
 {
     double room = g->l2_mib * 1048576 * hot_share, sectors = l->unique_sectors;
@@ -324,7 +316,7 @@ static double dram_sectors(const struct gpu *g, const struct modelled_launch *l,
 
     double own = l->unique_sectors / fmax(1, l->block_loads + l->block_stores);
 
-    /* What the blocks that run together read again themselves, as far as each has its own. */
+    /* Data that concurrent blocks reread themselves, each its own. */
     sectors +=
         fmax(0, l->far_loads - l->block_loads) * own * outgrown(block_bytes(l) * together, room);
 
@@ -338,8 +330,8 @@ static double dram_sectors(const struct gpu *g, const struct modelled_launch *l,
     return sectors;
 }
 
-/* Clocks that all warps of the launch wait, added up. Loads of one basic block wait together;
- * asynchronous copies cost at their wait, and the less the more are under way behind it. */
+/* Total clocks that all warps of the launch wait. Loads of one basic block overlap; asynchronous
+ * copies cost at their wait, and less the more of them remain in flight. */
 static double waiting_cycles(const struct gpu *g, const struct modelled_launch *l, double share)
 {
     const struct modelled_constants *k = l->k;
@@ -357,8 +349,8 @@ static double waiting_cycles(const struct gpu *g, const struct modelled_launch *
            l->barriers * ceil(l->threads_block / 32) * k->barrier_wait + warps * k->start;
 }
 
-/* How much longer the fullest SM works than one would with blocks evenly spread. A task that was
- * scaled down is asked about at its own size, and then only for SMs that stay empty. */
+/* How much longer the fullest SM works than with evenly spread blocks. For a scaled-down task this
+ * is computed at full size, and only for SMs that stay empty. */
 static void fill_penalty(const struct gpu *g, const struct modelled_launch *l, double share,
                          double *sms, double *dram)
 {
@@ -373,7 +365,7 @@ static void fill_penalty(const struct gpu *g, const struct modelled_launch *l, d
     *dram = empty * chip_from_sms > 1 ? sqrt(empty * chip_from_sms) : 1;
 }
 
-/* Global atomics queue up at the lines that the resident blocks spread them over. */
+/* Global atomics serialize per line; the resident blocks spread them over several lines. */
 static double atomic_us(const struct gpu *g, const struct modelled_launch *l, double resident,
                         double share)
 {
@@ -455,7 +447,7 @@ bool modelled_time(const struct modelled_input *in, struct modelled *out, struct
 
     memset(out, 0, sizeof *out);
     if (count == 0)
-        return error_set(err, ERROR_MACHINE, "simt gave no counters to model a time from");
+        return error_set(err, ERROR_MACHINE, "simt returned no counters to model a time from");
     launches = json_array();
     for (size_t i = 0; i < count; i++) {
         double us[PART_COUNT], total;

@@ -13,27 +13,27 @@
 #include "model.h"
 
 /*
- * What the model does not get from the GPU's table: fitted on one half of the
- * kernels of bench/simt/calibrate_cases.def and checked on the other
- * (bench/simt/calibrate.py).
+ * Constants that are not in the GPU's table: fitted on one half of the kernels of
+ * bench/simt/calibrate_cases.def and checked on the other (bench/simt/calibrate.py).
  */
 struct modelled_constants {
-    double blend;    /* exponent of the norm by which parts add up: 1 all, infinite the greatest */
-    double sass;     /* instructions the assembler leaves of PTX's */
-    double sass_int; /* likewise of integer ones */
-    double sass_div; /* instructions that an exact quotient or root becomes */
-    double sass_sfu; /* and those around an approximate function */
-    double l1_again; /* of loads a block's small cache lost: share that L1 has not either */
-    double l2_again; /* of what other blocks touch too: share lost, when nothing fits L2 */
-    double alone;    /* what more DRAM moves for a sector without its neighbour */
-    double store_line;         /* clocks of L1 for a line stored */
-    double part_store;         /* what L2 does for a store of less than a sector, in full ones */
-    double far, near, l1_wait; /* clocks until a load from DRAM, L2, L1 is there */
+    /* exponent of the norm that combines the parts: 1 is their sum, infinity their maximum */
+    double blend;
+    double sass;     /* SASS instructions per PTX instruction */
+    double sass_int; /* the same for integer instructions */
+    double sass_div; /* SASS instructions of an exact division or square root */
+    double sass_sfu; /* SASS instructions around an approximate function */
+    double l1_again; /* of loads that miss a block's small cache: share that also misses L1 */
+    double l2_again; /* of data that other blocks also touch: share lost when nothing fits in L2 */
+    double alone;    /* extra DRAM traffic for a sector without its neighbour */
+    double store_line;         /* L1 clocks per stored line */
+    double part_store;         /* L2 cost of a store of less than a sector, in full sectors */
+    double far, near, l1_wait; /* latency of a load from DRAM, L2, L1, in clocks */
     double shared_wait, arith_wait, sfu_wait, tensor_wait, barrier_wait;
-    double start;         /* clocks that a warp's beginning and end cost */
-    double atomic_clocks; /* that a warp's atomics to one line take there */
-    double atomic_lane;   /* and each lane at an address that another has too */
-    double tensor_share;  /* of the tensor cores' peak that mma.sync can reach */
+    double start;         /* clocks to start and end a warp */
+    double atomic_clocks; /* clocks of a warp's atomics to one line */
+    double atomic_lane;   /* extra clocks per lane that shares its address with another */
+    double tensor_share;  /* share of the tensor cores' peak that mma.sync can reach */
 };
 extern const struct modelled_constants modelled_h200;
 
@@ -42,8 +42,7 @@ struct modelled_input {
     const json_t *counters;  /* list, one object per launch */
     const json_t *resources; /* lowered kernel name -> registers, smem, spills; may be NULL */
     const struct modelled_constants *constants; /* NULL: modelled_h200 */
-    double share; /* of the task's size that was run: 1/16 when scaled from 4096 to 256;
-                     0: 1 */
+    double share; /* run size over task size: 1/16 when scaled from 4096 to 256; 0 means 1 */
 };
 
 struct modelled {
@@ -55,7 +54,7 @@ struct modelled {
 };
 
 bool modelled_time(const struct modelled_input *in, struct modelled *out, struct error *err);
-/* The share of a task, from the oracle's "scaled". */
+/* A task's share, computed from the oracle's "scaled". */
 double modelled_share(const struct task *task);
 
 #endif

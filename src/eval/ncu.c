@@ -3,9 +3,8 @@
  * ncu.c - reads ncu's raw and details pages; see ncu.h.
  *
  * The raw page as CSV: a line of names, a line of units, a line per kernel.
- * Units are what the line of units says (ncu changes prefixes with the size of
- * a value unless told not to), figures may have thousands separators. Lines
- * that do not begin with a quote are ncu's own remarks.
+ * Units are taken from the line of units (ncu chooses prefixes by size unless told not to); numbers
+ * may have thousands separators. Lines that do not begin with a quote are remarks of ncu.
  */
 #include "eval/ncu.h"
 
@@ -29,7 +28,7 @@ struct csv {
     size_t count;
 };
 
-/* Takes one cell off the front; *last when the line ends behind it. */
+/* Takes one cell off the front; *last: the line ends after it. */
 static const char *take_cell(struct csv *c, bool *last)
 {
     const char *p = c->rest.data, *end = p + c->rest.len;
@@ -45,7 +44,7 @@ static const char *take_cell(struct csv *c, bool *last)
         p += p < end;
     }
     while (p < end && *p != ',' && *p != '\n')
-        p++; /* nothing, or what does not belong there */
+        p++; /* skip an empty or malformed cell */
     *last = p >= end || *p == '\n';
     p += p < end;
     c->rest.len = (size_t)(end - p);
@@ -101,7 +100,7 @@ static double number_in(const char *text)
     return end == plain ? NAN : v;
 }
 
-/* How many of the base unit one of this is: seconds, bytes, bytes per second. */
+/* Factor from this unit to its base unit: seconds, bytes, bytes per second. */
 static double unit_scale(const char *unit)
 {
     static const struct {
@@ -124,7 +123,7 @@ static double unit_scale(const char *unit)
     return 1;
 }
 
-/* In the base unit; NAN when ncu did not give it. */
+/* A metric in its base unit; NAN if ncu did not report it. */
 static double metric(const struct kernel_row *r, const char *name)
 {
     const char *unit = "", *text = cell_of(r, name, &unit);
@@ -202,8 +201,7 @@ static void put_throughput(const struct kernel_row *r, json_t *o)
     put(o, "l2_hit_pct", metric(r, "lts__t_sector_hit_rate.pct"));
 }
 
-/* What keeps more blocks off an SM: the smallest of the limits, where it is below the most there
- * can be. */
+/* What limits blocks per SM: the smallest of the limits, if it is below the hardware's maximum. */
 static const char *occupancy_limit(const struct kernel_row *r)
 {
     static const struct {
@@ -239,7 +237,7 @@ static void put_occupancy(const struct kernel_row *r, json_t *o)
                metric(r, "sm__inst_issued.avg.per_cycle_active")));
 }
 
-/* Stall reasons as shares of all waiting. A warp that was issued, or could have been, does not
+/* Stall reasons as shares of all waiting time. A warp that was issued, or could have been, does not
  * wait. */
 static void put_stalls(const struct kernel_row *r, json_t *o)
 {
@@ -311,7 +309,7 @@ static void put_roofline(const struct kernel_row *r, json_t *o)
     double bytes = metric(r, "dram__bytes_read.sum") + metric(r, "dram__bytes_write.sum");
     double flops = adds + muls + 2 * fmas;
 
-    if (isnan(flops)) { /* as the roofline chart's section has them */
+    if (isnan(flops)) { /* otherwise from the metrics of the roofline section */
         double cycles = metric(r, "smsp__cycles_elapsed.avg.per_second") * seconds;
 
         flops =
@@ -344,7 +342,7 @@ static size_t column_of(const struct csv *c, const char *name)
     return SIZE_MAX;
 }
 
-/* The first sentences, on one line, as far as they fit. */
+/* The first sentences that fit, on one line. */
 static json_t *boiled_down(const char *text)
 {
     char line[ADVICE_BYTES + 1];
@@ -365,7 +363,7 @@ static json_t *boiled_down(const char *text)
     return v ? v : json_string("");
 }
 
-/* Puts one piece of advice in its place: the largest promise first. */
+/* Inserts one piece of advice, ordered by estimated speed-up, largest first. */
 static void add_advice(json_t *kernel, const char *rule, const char *text, double speedup)
 {
     json_t *list = json_object_get(kernel, "advice"), *name = json_string(rule), *one;
@@ -400,7 +398,7 @@ static void read_details(struct text details, json_t *kernels, const int *ids, s
     if (k.id == SIZE_MAX || k.name == SIZE_MAX || k.type == SIZE_MAX || k.text == SIZE_MAX)
         return;
     while (next_line(&c)) {
-        /* No memory here is compressible: that advice does not help. */
+        /* Skip advice about compressible memory: none of ours is. */
         if (c.count <= k.text || !*c.cells[k.text] || strstr(c.cells[k.text], "Compression") ||
             (strcmp(c.cells[k.type], "OPT") != 0 && strcmp(c.cells[k.type], "WRN") != 0))
             continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ncu_run.c - runs a candidate once under ncu and has its report printed; see ncu.h.
+ * ncu_run.c - run a candidate once under ncu and print its report; see ncu.h.
  *
  * ncu replays every kernel many times to collect all counters, and saves and
  * restores what it wrote in between, so a run takes seconds.
@@ -21,7 +21,7 @@ enum {
     PAGE_BYTES = 16 << 20,
 };
 
-/* Load, one draw, one run: what is profiled is one call of the candidate. */
+/* Load, one draw, one run: profiles one call of the candidate. */
 static bool run_once(const struct judge_config *config, struct runner *r,
                      const struct build_result *build, const char *seed, struct arena *a,
                      struct error *err)
@@ -42,7 +42,7 @@ static bool run_once(const struct judge_config *config, struct runner *r,
     runner_answer_release(&said);
     json_decref(buffers);
     if (ok)
-        runner_end(r); /* ncu writes its report now */
+        runner_end(r); /* makes ncu write its report */
     return ok;
 }
 
@@ -63,7 +63,7 @@ static bool print_page(const char *ncu, const char *report, const char *page, st
     return true;
 }
 
-/* Why there is no report: ncu's own words, and what to do about the usual cause. */
+/* Explains a missing report: ncu's own message, and what to do about the usual cause. */
 static bool explain(const char *log, struct arena *a, struct error *err)
 {
     struct error ignored = {0}, first = *err;

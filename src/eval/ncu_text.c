@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ncu_text.c - a profile in the words of prompts/profile-reading.md; see ncu.h. */
+/* ncu_text.c - a profile as text, in the terms of prompts/profile-reading.md; see ncu.h. */
 #include "eval/ncu.h"
 
 #include "base/json.h"
@@ -16,7 +16,7 @@ static double get(const json_t *o, const char *key)
     return json_is_number(v) ? json_number_value(v) : NAN;
 }
 
-/* "compute 45 %, " when it is known. */
+/* Appends "compute 45 %, " if the value is known. */
 static void put_pct(struct buf *b, const json_t *o, const char *key, const char *name)
 {
     double v = get(o, key);
@@ -25,7 +25,7 @@ static void put_pct(struct buf *b, const json_t *o, const char *key, const char 
         buf_printf(b, "%s %.0f %%, ", name, v);
 }
 
-/* Takes the last ", " back and ends the line. */
+/* Replaces the last ", " by a line end. */
 static void end_line(struct buf *b)
 {
     while (b->len && (b->data[b->len - 1] == ' ' || b->data[b->len - 1] == ','))
@@ -99,7 +99,7 @@ static void put_stalls(struct buf *b, const json_t *stalls)
 
     for (int n = 0; n < MAX_STALLS; n++) {
         const char *key, *top = NULL;
-        double most = 0.01; /* less is not worth a word */
+        double most = 0.01; /* smaller shares are left out */
         size_t i = 0, at = 0;
         json_t *v;
 

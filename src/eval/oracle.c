@@ -2,9 +2,9 @@
 /*
  * oracle.c - talks to oracle/main.py; see oracle.h.
  *
- * The oracle is trusted and ours: a missing member, a late or a garbled
- * answer is a broken machine. Its stderr is quoted, since Python's own words
- * are the best account of what went wrong in a user's task.
+ * The oracle is trusted and ours: a missing member, or a late or malformed answer, is a broken
+ * machine. Its stderr is quoted, because Python's own message best explains what went wrong in a
+ * user's task.
  */
 #include "eval/oracle.h"
 
@@ -33,20 +33,20 @@ enum {
 struct oracle {
     struct child *child;
     struct arena *a;
-    struct oracle_config config; /* its strings are ours */
+    struct oracle_config config; /* we own its strings */
     const char *python;
     int deadline_ms;
     uint64_t memory_bytes;
-    const char *own;     /* its process's folder; NULL: none */
+    const char *own;     /* private folder of its process; NULL: none */
     const char *folder;  /* of the buffers */
-    bool loaded, broken; /* broken: not to be asked, nor lent to others, any more */
-    bool plain;          /* not confined: the CUDA driver does not start inside */
+    bool loaded, broken; /* broken: must not be asked or lent any more */
+    bool plain;          /* unconfined, because the CUDA driver does not start in confinement */
 };
 
 /* ---- start -------------------------------------------------------------- */
 
-/* A script that starts a Python, as pyenv's shims are: the Python it starts, which is what can be
- * confined. `program` itself where it is not a script, or does not say. */
+/* For a script that starts a Python, like pyenv's shims: the Python it starts, which can be
+ * confined. `program` itself if it is not a script or does not tell. */
 static const char *behind_script(const char *program, struct arena *a)
 {
     const char *argv[] = {program, "-I", "-c", "import sys; print(sys.executable)", NULL};
@@ -65,7 +65,7 @@ static const char *behind_script(const char *program, struct arena *a)
     return program;
 }
 
-/* With its whole path: a confined process is told what it may read before it is started, and has no
+/* Returns a full path: the policy of a confined process is fixed before it starts, and it has no
  * PATH. */
 const char *oracle_python(const char *asked, struct arena *a)
 {
@@ -79,15 +79,16 @@ const char *oracle_python(const char *asked, struct arena *a)
     return found ? behind_script(found, a) : name;
 }
 
-/* Starts its process; with `source` it may be one that others used before. */
+/* Starts its process; with `source` it may be a process that others have used. */
 static bool start_process(struct oracle *o, const struct child_source *source, struct error *err)
 {
     const char *script = o->config.script;
     struct proc_spec spec = {.output_limit = 64 << 10,
-                             .private_tmp = true, /* its buffers; torch leaves folders, too */
+                             /* for its buffers; torch leaves folders there, too */
+                             .private_tmp = true,
                              .tmp_in_memory = true,
-                             /* It keeps to its limit itself; what is mapped, and tasks that find
-                              * a way around, are ended from outside. */
+                             /* It enforces its own limit; this outer limit also catches mapped
+                              * memory and tasks that evade it. */
                              .resident_limit_bytes = o->memory_bytes / 4 * 5,
                              .disk_limit_bytes = o->memory_bytes};
     struct oracle_cage cage;
@@ -99,7 +100,7 @@ static bool start_process(struct oracle *o, const struct child_source *source, s
             return false;
         script = found;
     }
-    /* Without it, torch does the same, only slower. */
+    /* Optional: torch does the same, only slower. */
     home_program("cutegen-errors.so", o->a, &errors, &ignored);
     /* Isolated: no PYTHON* variable, no user site, nothing from the working folder. */
     spec.argv =
@@ -150,7 +151,7 @@ bool oracle_start(const struct oracle_config *config, struct oracle **out, struc
     return true;
 }
 
-/* Lets go of buffers and draws; the task stays loaded for the next user. */
+/* Releases buffers and draws; the task stays loaded for the next user. */
 static bool rests(struct oracle *o)
 {
     struct error ignored = {0};
@@ -211,17 +212,18 @@ static bool oracle_broke(struct oracle *o, const char *what, enum talk_end end,
     else if (end == TALK_ENDED)
         error_set(err, ERROR_MACHINE, "the oracle (%s) ended during %s%s%s", o->python, what,
                   *words ? ":\n" : "", words),
-            error_hint(err,
-                       "does this work: %s -I -c 'import torch'; a task that took more than %llu "
-                       "MiB (--task-memory) is ended like this too",
-                       o->python, (unsigned long long)(o->memory_bytes >> 20));
+            error_hint(
+                err,
+                "check that this works: %s -I -c 'import torch'; a task that takes more than %llu "
+                "MiB (--task-memory) is killed like this too",
+                o->python, (unsigned long long)(o->memory_bytes >> 20));
     else
         error_set(err, ERROR_MACHINE, "the oracle's answer to %s: %s", what, why->text);
     return false;
 }
 
-/* Inside the confinement there is no torch. Outside there may be: a path file of its site-packages
- * can lead anywhere. */
+/* torch was not found in confinement. It may exist outside: a .pth file in site-packages can point
+ * anywhere. */
 static bool without_torch(const struct oracle *o, const json_t *answer, struct error *err)
 {
     const char *argv[] = {
@@ -235,15 +237,15 @@ static bool without_torch(const struct oracle *o, const json_t *answer, struct e
     if (o->plain || !proc_run(&spec, o->a, &r, &ignored) || r.end != PROC_EXITED || r.code != 0 ||
         sscanf(r.out.data, "%4095[^\n]", folder) != 1)
         return talk_ok(answer, err);
-    error_set(err, ERROR_MACHINE, "%s has torch in %s, which is out of reach: tasks are confined",
-              o->python, folder);
+    error_set(err, ERROR_MACHINE, "%s has torch in %s, which confined tasks cannot read", o->python,
+              folder);
     return error_hint(err,
-                      "they read Python's own folders, no others: install PyTorch there (%s -m pip "
+                      "they can read only Python's own folders: install PyTorch there (%s -m pip "
                       "install torch), or name a Python that has it: --python PATH",
                       o->python);
 }
 
-/* Takes over the request; *answer is a new reference. */
+/* Takes ownership of the request; *answer is a new reference. */
 static bool ask(struct oracle *o, const char *what, json_t *request_take, json_t **answer,
                 struct error *err)
 {
@@ -261,7 +263,8 @@ static bool ask(struct oracle *o, const char *what, json_t *request_take, json_t
     return error_add(err, "%s", what);
 }
 
-/* false: its driver did not start, by its own word (`opened`); any other failure is met again. */
+/* False: the process itself reports that its driver did not start (`opened`); any other failure
+ * will show up again. */
 static bool opens(struct oracle *o, const char *device, struct error *why)
 {
     json_t *answer = NULL;
@@ -287,8 +290,8 @@ static bool start_again(struct oracle *o, bool plain)
     return !o->broken;
 }
 
-/* A process that a task was in may say anything: only one that is new, confined and not lent is
- * believed when it says that the driver does not start. */
+/* A process that has run a task may claim anything: only a new, confined process that was not lent
+ * is trusted when it reports that the driver does not start. */
 void oracle_ready(struct oracle *o, const char *device)
 {
     struct error why = {0}, plain = {0};
@@ -298,7 +301,7 @@ void oracle_ready(struct oracle *o, const char *device)
     if (child_is_lent(o->child) && (!start_again(o, false) || opens(o, device, &why)))
         return;
     if (start_again(o, true) && opens(o, device, &plain))
-        log_warn("the CUDA driver does not start inside the confinement (%s); the task runs "
+        log_warn("the CUDA driver does not start in confinement (%s); the task runs "
                  "without it",
                  why.text);
 }
@@ -464,7 +467,7 @@ bool oracle_load(struct oracle *o, const struct oracle_load *load, struct arena 
 
 /* ---- draw, compare ------------------------------------------------------ */
 
-/* Of an answer, what goes on to a guest. */
+/* The part of an answer that is passed on to a guest. */
 static json_t *binding_of(const json_t *answer)
 {
     static const char *const keys[] = {"buffers", "call", "init", "tensors"};
@@ -552,7 +555,7 @@ static bool read_comparison(const json_t *v, struct arena *a, struct comparison 
     const char *name;
 
     memset(out, 0, sizeof *out);
-    /* What decides must be there; what only explains may be missing. */
+    /* Members that decide are required; those that only explain are optional. */
     if (!json_get_string(v, "name", &name, err) ||
         !json_get_int(v, "elements", &out->elements, err) ||
         !json_get_int(v, "wrong", &out->wrong, err) || !json_get_int(v, "nan", &out->nan, err) ||
@@ -616,8 +619,8 @@ static bool read_comparisons(const json_t *answer, struct arena *a, struct compa
     return true;
 }
 
-/* An error that the oracle planted into a right result (oracle/canary.py) must have been found, by
- * its comparison and by our reading of it. */
+/* Checks that an error which the oracle planted into a correct result (oracle/canary.py) was found
+ * by its comparison and by our reading of it. */
 static bool canary_seen(const json_t *answer, struct arena *a, struct error *err)
 {
     const json_t *canary = json_object_get(answer, "canary");
@@ -627,7 +630,7 @@ static bool canary_seen(const json_t *answer, struct arena *a, struct error *err
         error_set(err, ERROR_MACHINE, "the oracle is of another version: it planted no error");
         return error_hint(err, "run `cutegen server stop` and try again");
     }
-    if (json_is_null(canary)) /* nothing in this result can be told from noise */
+    if (json_is_null(canary)) /* nothing in this result can be distinguished from noise */
         return true;
     if (!read_comparison(canary, a, &found, err))
         return false;
@@ -636,7 +639,7 @@ static bool canary_seen(const json_t *answer, struct arena *a, struct error *err
     error_set(err, ERROR_MACHINE,
               "the comparison does not work here: an error planted into a right result was not "
               "found");
-    return error_hint(err, "run `cutegen server stop` and try again; if it stays so, install "
+    return error_hint(err, "run `cutegen server stop` and try again; if it persists, install "
                            "PyTorch and cutegen again");
 }
 
@@ -653,7 +656,7 @@ bool oracle_compare(struct oracle *o, struct arena *a, struct comparison_set *ou
     return ok || error_add(err, "comparing with the reference");
 }
 
-/* ---- the rest ----------------------------------------------------------- */
+/* ---- other requests ----------------------------------------------------------- */
 
 bool oracle_trivial(struct oracle *o, struct arena *a, const char **passes, struct error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oracle.h - the trusted Python process that knows the right answer.
+ * oracle.h - client of the oracle, the trusted Python process that knows the right answer.
  *
  * It loads and describes the task, owns all buffers, draws inputs, computes
  * the reference and the float64 truth after the candidate ran, compares, and
@@ -28,23 +28,25 @@ struct oracle_config {
     const char *python;                /* NULL: the set-up's venv, then python3 on PATH */
     const char *script;                /* NULL: oracle/main.py of this installation */
     int deadline_ms;                   /* for one request; 0: 300 s */
-    uint64_t memory_bytes;             /* it may use; 0: three quarters of the machine's */
-    const struct child_source *source; /* where its process comes from; NULL: started here */
-    const char *tag;                   /* names the task and its sizes, for the source */
-    const char *task;                  /* its folder may be read; NULL: none */
-    bool task_network;                 /* the task may connect to the Internet */
-    bool cuda;                         /* it opens a GPU: ask oracle_ready() before oracle_load() */
+    uint64_t memory_bytes;             /* memory it may use; 0: three quarters of the machine's */
+    const struct child_source *source; /* provides its process; NULL: started here */
+    /* names the task and its sizes, so that the source can choose a process */
+    const char *tag;
+    const char *task;  /* path of the task, whose folder may be read; NULL: none */
+    bool task_network; /* the task may connect to the Internet */
+    /* it opens a GPU: call oracle_ready() before oracle_load() */
+    bool cuda;
 };
 
 struct oracle_load {
     const char *task_path; /* absolute */
     const char *device;    /* "cpu" "cuda:0" */
-    const char *work_dir;  /* buffers live here where its process has no folder of its own */
+    const char *work_dir;  /* folder of the buffers if its process has none of its own */
     json_t *set;           /* size constants to override; may be NULL; borrowed */
     int variant;           /* of get_inputs_list(), from 0 */
-    bool backward;         /* the gradients are the task */
-    int64_t max_elements;  /* scale down to at most this; 0: sizes as written */
-    bool as_written;       /* described at its own sizes all the same, from shapes alone */
+    bool backward;         /* the task is to compute the gradients */
+    int64_t max_elements;  /* scale sizes down to at most this; 0: do not scale */
+    bool as_written;       /* still describe it at full size, from shapes alone */
     int import_s;          /* longest import of the task file; 0: 60 s */
     const char *baseline;  /* where TF32 is allowed: "defaults" "strict" "tf32"; NULL: defaults */
 };
@@ -52,10 +54,10 @@ struct oracle_load {
 struct oracle_draw {
     const char *seed;         /* hex; fresh and secret */
     const char *distribution; /* "task" "normal" "wide" "small" ... */
-    int shift;                /* other addresses than the last draw's */
-    bool anew;                /* CUDA: in memory of other allocations than the last draw's */
-    bool near;  /* the last draw where it lies, a few elements changed; outputs as they were left */
-    bool stale; /* outputs begin as numbers, not as the pattern of the unwritten */
+    int shift;                /* how far buffers are moved since the last draw */
+    bool anew;                /* CUDA: put buffers into new allocations */
+    bool near;  /* keep the last draw in place with a few elements changed; do not reset outputs */
+    bool stale; /* fill outputs with numbers instead of the pattern that marks unwritten elements */
     const char
         *guest; /* a guest's exchange folder: the draw waits for oracle_hand(); NULL: buffers */
 };
@@ -68,7 +70,7 @@ struct worst_element {
     double expected, got;
 };
 
-/* What wrong values have to do with the right ones; the names are in oracle/pattern.py. */
+/* How wrong values relate to the right ones; the names are in oracle/pattern.py. */
 enum relation {
     RELATION_NONE,
     RELATION_ZEROS,
@@ -105,57 +107,58 @@ struct comparison_set {
     int modified_count;
     struct guard_hit guards[MAX_TENSORS];
     int guard_count;
-    const char *trivial; /* passed this draw and all before it, knowing nothing: "zeros"; or NULL */
-    const char *way;     /* "whole", "in 55 parts of 75 rows", "whole, float64 on the host" */
-    const char *hash;    /* of a guest's outputs, as they were copied; NULL: none */
+    /* a trivial answer, such as "zeros", that passed this draw and all before it; or NULL */
+    const char *trivial;
+    const char *way;  /* "whole", "in 55 parts of 75 rows", "whole, float64 on the host" */
+    const char *hash; /* hash of a guest's outputs as copied; NULL: not a guest */
 };
 
 /* Samples of one baseline or candidate, in microseconds. */
 struct time_samples {
     double *cold_us, *warm_us;
     size_t cold_count, warm_count;
-    double wall_us;    /* of one replay by the host's clock; 0: not taken */
-    int other_outputs; /* cold replays that left other outputs than the first */
+    double wall_us;    /* one replay by the host's clock; 0: not measured */
+    int other_outputs; /* cold replays whose outputs differ from the first's */
 };
 
 bool oracle_start(const struct oracle_config *config, struct oracle **out, struct error *err);
 /* out->description is a new reference. */
-/* The folder its buffers lie in, and nothing else; borrowed. It goes with its process. */
+/* The folder that holds its buffers and nothing else; borrowed. Removed with its process. */
 const char *oracle_folder(const struct oracle *o);
-/* A new folder through which it and a guest exchange tensors: where a confined oracle can write.
- * The caller removes it. */
+/* Creates a folder through which it exchanges tensors with a guest, where a confined oracle can
+ * write. The caller removes it. */
 bool oracle_exchange(const struct oracle *o, struct arena *a, const char **out, struct error *err);
 bool oracle_load(struct oracle *o, const struct oracle_load *load, struct arena *a,
                  struct task *out, struct error *err);
-/* *buffers: where the tensors lie. For a guest: what its ModelNew is made from, instead. */
+/* *buffers: where the tensors are; for a guest, what its ModelNew is instantiated from. */
 bool oracle_draw(struct oracle *o, const struct oracle_draw *draw, json_t **buffers,
                  struct error *err);
-/* For a guest whose module is made: the inputs, in files, and how it is called. */
+/* For a guest whose module is instantiated: its inputs in files, and how to call it. */
 bool oracle_hand(struct oracle *o, json_t **binding, struct error *err);
 bool oracle_compare(struct oracle *o, struct arena *a, struct comparison_set *out,
                     struct error *err);
 /* Which trivial answers would pass this task: "zeros, mean"; "" when none. */
 bool oracle_trivial(struct oracle *o, struct arena *a, const char **passes, struct error *err);
-/* `turn` names the measurement: in another turn, a baseline beside eager may be answered with what
- * it was, as long as eager itself is what it was. budget_ms 0: none. */
+/* `turn` names the measurement. In a new turn, baselines other than eager may be reused from an
+ * earlier turn while eager's own time is unchanged. budget_ms 0: no budget. */
 struct oracle_timing {
     const char *name, *turn;
     int cold, warm, budget_ms;
 };
 bool oracle_baseline(struct oracle *o, const struct oracle_timing *timing, struct arena *a,
                      struct time_samples *out, struct error *err);
-/* What the GPU says of itself, as nvidia-smi writes it; "" where it does not. */
+/* The GPU's clocks and state in nvidia-smi's words; "" if unknown. */
 const char *oracle_clocks(struct oracle *o, struct arena *a); /* NULL is fine */
-/* The Python that is used when `asked` (may be NULL) is. */
+/* The Python that is used if the user asked for `asked` (may be NULL). */
 const char *oracle_python(const char *asked, struct arena *a);
-/* Waits until its process has opened the device ("cuda:0"). A failure is met again by the load, but
- * where the driver does not start inside the confinement: then another process runs without it. */
+/* Waits until its process has opened the device ("cuda:0"). If the driver does not start in
+ * confinement, an unconfined process replaces it; any other failure is reported by the load. */
 void oracle_ready(struct oracle *o, const char *device);
 bool oracle_is_confined(const struct oracle *o);
-/* Gives back all device memory until the next draw: for a GPU that others use meanwhile. */
+/* Releases all device memory until the next draw, so that others can use the GPU. */
 void oracle_rest(struct oracle *o); /* NULL is fine */
-/* It ended because the server that lent it did: start another. */
+/* It ended because the server that lent it ended: start another. */
 bool oracle_lost(const struct oracle *o);
-void oracle_stop(struct oracle *o); /* NULL is fine; a borrowed one goes back if it still works */
+void oracle_stop(struct oracle *o); /* NULL is fine; a borrowed one is returned if it still works */
 
 #endif

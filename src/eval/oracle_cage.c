@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oracle_cage.c - what the oracle's process may do; see oracle_cage.h. */
+/* oracle_cage.c - confinement of the oracle's process; see oracle_cage.h. */
 #include "eval/oracle_cage.h"
 
 #include "base/fs.h"
@@ -20,7 +20,7 @@ static char *folder_of(const char *path, struct arena *a)
     return arena_strndup(a, path, len > 1 ? len - 1 : len);
 }
 
-/* Is `path` `folder` or beneath it? */
+/* Is `path` equal to `folder` or below it? */
 static bool is_in(const char *path, const char *folder)
 {
     size_t len = strlen(folder);
@@ -29,14 +29,14 @@ static bool is_in(const char *path, const char *folder)
            (path[len] == '\0' || path[len] == '/' || strcmp(folder, "/") == 0);
 }
 
-/* Too much else lies there: a user's home, all users' temporary files, the machine itself. */
+/* Folders that hold too much else: a user's home, temporary files of all users, system folders. */
 static bool is_shared(const char *folder, struct arena *a)
 {
     static const char *const whole[] = {"/etc", "/proc", "/sys", "/run"};
     static const char *const places[] = {"/tmp", "/var/tmp", "/dev/shm", "/dev", "/var"};
     const char *home = getenv("HOME");
 
-    if (home && *home && is_in(path_absolute(a, home), folder)) /* or above a home */
+    if (home && *home && is_in(path_absolute(a, home), folder)) /* or a folder above a home */
         return true;
     for (size_t i = 0; i < ARRAY_LEN(whole); i++)
         if (is_in(folder, whole[i]))
@@ -65,7 +65,7 @@ static void allow_modules(struct confine_policy *p, const char *folder, struct a
     }
 }
 
-/* Its folder; of one that is shared only the task and the modules beside it. */
+/* Allows the task's folder; if that is shared, only the task and the modules beside it. */
 static void allow_task(struct confine_policy *p, const char *task, struct arena *a)
 {
     const char *folder = path_absolute(a, folder_of(path_from_here(a, task), a));
@@ -91,7 +91,7 @@ static void allow_libraries(struct confine_policy *p, struct arena *a)
     }
 }
 
-/* What the loader, PyTorch and its libraries read; nothing that says who or where the user is. */
+/* Variables that the loader, PyTorch and its libraries read; none that identifies the user. */
 static bool is_passed_on(const char *entry)
 {
     static const char *const beginnings[] = {"PATH=",         "LD_LIBRARY_PATH=",
@@ -121,7 +121,7 @@ static const char *const *environment(struct arena *a)
     return out;
 }
 
-/* As Triton chooses, for torch.compile: CC, or what is on the path. NULL: none. */
+/* The compiler that Triton, and so torch.compile, would choose: CC, or one on PATH. NULL: none. */
 static const char *compiler(struct arena *a)
 {
     static const char *const names[] = {"gcc", "cc", "clang"};
@@ -145,7 +145,7 @@ void oracle_confine(const struct oracle_config *config, const char *script, cons
                                   .network = config->task_network};
 
     confine_role(&c->policy, ROLE_ORACLE, &place, a);
-    c->policy.data_bytes = 0; /* it keeps to its own limit, which the user may have set */
+    c->policy.data_bytes = 0; /* it enforces its own limit, which the user may have set */
     if (config->task)
         allow_task(&c->policy, config->task, a);
     allow_libraries(&c->policy, a);

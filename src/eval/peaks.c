@@ -8,10 +8,9 @@
  * split into three fp16 tensor-core products and keep fp32's accuracy, so
  * that is the fp32 unit's rate for matrix work.
  *
- * strict_us is for calling a time impossible, so it gives every benefit of
- * the doubt: what is written may still be in L2 when the clock stops, reads go
- * at the best rate seen, and a margin covers machines a little faster than
- * the one that was measured.
+ * strict_us decides whether a time is impossible, so it errs on the low side: written data may
+ * still be in L2 when the clock stops, reads run at the best rate seen, and a margin covers
+ * machines slightly faster than the one that was measured.
  */
 #include "eval/peaks.h"
 
@@ -79,7 +78,7 @@ const char *gpu_names(struct arena *a)
     return names;
 }
 
-/* Letters and digits only, in small letters: "RTX 4090" is "rtx4090". */
+/* Letters and digits only, in lower case: "RTX 4090" becomes "rtx4090". */
 static void plain_name(const char *name, char *out, size_t size)
 {
     size_t n = 0;
@@ -158,7 +157,7 @@ static double flop_rate(const struct gpu *g, const struct task *task, const char
         return g->tensor_f16_tflops * 1e6;
     }
     if (json_bool_or(task->description, "tf32", false)) {
-        *unit = "tensor (f16)"; /* one scaled product has a TF32 factor's bits */
+        *unit = "tensor (f16)"; /* one scaled f16 product has as many bits as a TF32 factor */
         return g->tensor_f16_tflops * 1e6;
     }
     *unit = "tensor (3 x f16)";
@@ -194,8 +193,9 @@ struct floor peaks_floor(const struct gpu *gpu, const struct gpu *best_gpu, cons
 
 /* ---- measured ------------------------------------------------------------ */
 
-/* What is measured, where it goes, and what it can be on any GPU there is. Beside the table's row
- * of the same GPU it may be off by `slack` at most: a busy machine gives low figures. */
+/* The measured figures: where each is stored and its plausible range on any GPU. It may differ from
+ * the table's row of the same GPU by a factor of `slack` at most, since a busy machine gives low
+ * figures. */
 static const struct kept {
     const char *name;
     size_t at; /* in struct gpu; SIZE_MAX: only reported */
@@ -220,7 +220,7 @@ static double *field(struct gpu *g, const struct kept *k)
     return k->at == SIZE_MAX ? NULL : (double *)(void *)((char *)g + k->at);
 }
 
-/* Lanes and clock as a rate, so that the table's row has every figure that is measured. */
+/* Converts lanes and clock to rates, so that the table's row has every measured figure. */
 static struct gpu with_rates(const struct gpu *row)
 {
     struct gpu g = *row;
@@ -239,7 +239,7 @@ static bool plausible(const struct kept *k, double v, const struct gpu *row)
     if (!isfinite(v) || v < k->least || v > k->most)
         return false;
     if (!usual || *usual <= 0 || k->at == offsetof(struct gpu, launch_us) ||
-        k->at == offsetof(struct gpu, l2_gbps)) /* the table's are round figures */
+        k->at == offsetof(struct gpu, l2_gbps)) /* the table has only rounded figures here */
         return true;
     return v > slack_low * *usual && v < slack_high * *usual;
 }
@@ -252,7 +252,7 @@ static bool peaks_path(const char *device, struct arena *a, char **out, struct e
     return home_tools(arena_printf(a, "peaks/%s.json", name), a, out, err);
 }
 
-/* A floor made of another device's figures would let an impossible time pass. */
+/* Binds the file to its device: another device's figures could let an impossible time pass. */
 static const char *seal_name(const char *path, struct arena *a)
 {
     return arena_printf(a, "peaks/%s", path_base(path));
@@ -284,7 +284,7 @@ bool peaks_save(const char *device, json_t *figures, struct arena *a, struct err
     return ok ? true : error_add(err, "keeping the peaks of %s", device);
 }
 
-/* What was kept for this device; NULL: nothing, or nothing readable. A new reference. */
+/* The figures stored for this device; NULL: none, or unreadable. A new reference. */
 static json_t *load(const char *device, struct arena *a)
 {
     struct error ignored = {0};
@@ -327,7 +327,7 @@ bool peaks_find(const char *device, struct arena *a, struct gpu *out, struct gpu
         taken++;
     }
     json_decref(measured);
-    /* without a row, all that a floor is made of must have been measured */
+    /* without a row, all figures that a floor needs must have been measured */
     return row || (taken > 0 && out->read_gbps > 0 && out->write_gbps > 0 && out->mixed_gbps > 0 &&
                    out->fp32_tflops > 0 && out->fp64_tflops > 0 && out->tensor_f16_tflops > 0);
 }

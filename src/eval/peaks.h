@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * peaks.h - what GPUs can do at most, and the time no kernel can beat.
+ * peaks.h - peak rates of GPUs, and the time that no kernel can beat.
  *
- * One table (gpus.def) for both devices: the floor under a measured time and
- * the model of simt's. All figures are of the chip, none of a kernel.
+ * One table (gpus.def) serves both devices: the floor of measured times and the model of simt's
+ * times. All figures describe the chip, none a kernel.
  *
  * `cutegen peaks` measures them on a machine's own GPU (stage/peaks.c) and keeps
- * them in the user's data folder, a file per device. Measured figures make the
- * roofline; a time is only called impossible by the larger of both.
+ * them in the user's data folder, a file per device. The roofline uses the measured figures; a time
+ * counts as impossible only by the larger of both.
  */
 #ifndef EVAL_PEAKS_H
 #define EVAL_PEAKS_H
@@ -17,8 +17,8 @@
 
 struct gpu {
     const char *name;    /* "H200" */
-    const char *matches; /* in the driver's device name, "H200" */
-    const char *source;  /* where the public figures are from */
+    const char *matches; /* part of the driver's device name, "H200" */
+    const char *source;  /* source of the published figures */
     int arch;            /* 90 */
     int cluster_blocks;  /* 1: no clusters */
     int sms;
@@ -36,25 +36,25 @@ struct gpu {
     double dram_latency_ns;
 };
 
-const struct gpu *gpu_find(const char *name); /* name or device name; NULL: unknown */
+const struct gpu *gpu_find(const char *name); /* by name or by device name; NULL: unknown */
 const struct gpu *gpu_list(size_t *count);
 const char *gpu_names(struct arena *a); /* "H200, H100, ..." for a message */
 
 struct floor {
     double us;         /* roofline, for "% of roofline" */
-    double strict_us;  /* no time can be below this: writes may stay in L2 */
+    double strict_us;  /* no time can be below this: assumes that writes stay in L2 */
     const char *bound; /* "memory" "fp32" "tensor" "tensor (3 x f16)" */
 };
 
-/* `best` (may be `gpu` itself) has the figures for calling a time impossible. */
+/* `best` (may be `gpu` itself) has the figures that decide whether a time is impossible. */
 struct floor peaks_floor(const struct gpu *gpu, const struct gpu *best, const struct task *task);
 
-/* Keeps the figures that can be; the others are named in figures["implausible"]. */
+/* Stores the plausible figures; the others are named in figures["implausible"]. */
 bool peaks_save(const char *device, json_t *figures, struct arena *a, struct error *err);
-/* Whether this device was measured. */
+/* Has this device been measured? */
 bool peaks_measured(const char *device, struct arena *a);
-/* The device's GPU with what was measured on it in `out`, and the better of table and measurement
- * in `best`. False: neither is known. */
+/* `out`: the device's GPU with the figures measured on it; `best`: the better of table and
+ * measurement. False: neither is known. */
 bool peaks_find(const char *device, struct arena *a, struct gpu *out, struct gpu *best);
 /* For `cutegen peaks`: {"device", "source": "measured|table|none", "measured", "figures": {...},
  * "from": the paper, for the table's}. */

@@ -2,10 +2,9 @@
 /*
  * runner_client.c - one candidate's process; see runner_client.h.
  *
- * The candidate's kernels run in or through that process, so whatever comes
- * back is data to be checked. {"ok": false} is the runner's own word that the
- * machine is at fault; everything else that goes wrong there is the
- * candidate's verdict.
+ * The candidate's kernels run in or through that process, so whatever comes back must be checked.
+ * {"ok": false} means that the machine is at fault, according to the runner; every other failure
+ * there is the candidate's verdict.
  */
 #include "eval/runner_client.h"
 
@@ -35,32 +34,33 @@ enum {
     MAX_ARGV = 24,
     END_MS = 15000,
     WORKSHOP_DISK = 1 << 30,
-    IMAGE_LIMIT = 40 << 20, /* as base64 within the runner's longest line */
+    IMAGE_LIMIT = 40 << 20, /* in base64 it fits the runner's longest line */
 };
 
 struct runner {
     struct child *child;
     struct runner_config config;
-    bool plain;       /* without confinement: start_plain() */
-    bool unopened;    /* it could not open its device */
-    bool doubted;     /* foreign code is in it: it cannot say that the machine is at fault */
+    bool plain;    /* unconfined: start_plain() */
+    bool unopened; /* it could not open its device */
+    /* it holds foreign code: its claim that the machine is at fault is not trusted */
+    bool doubted;
     bool wants_build; /* a guest failed after it tried to start a program */
-    bool dead;        /* the verdict below is all there will ever be */
+    bool dead;        /* the process has ended: every call returns the verdict below */
     enum verdict_kind verdict;
     char why[1024];
 };
 
 /* ---- life --------------------------------------------------------------- */
 
-/* A clean environment, and of ours only what the loader and the driver read. A guest gets neither
- * a home nor a path: it has nothing to look for there. */
+/* A clean environment with only those of our variables that the loader and the driver read. A guest
+ * gets neither HOME nor PATH, since it needs nothing there. */
 static void pass_environment(const struct runner_config *config, struct arena *a, const char **out)
 {
     static const char *const names[] = {
         "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_MPS_PIPE_DIRECTORY",
-        /* from here on only for one that compiles */
+        /* the following only for a guest that compiles */
         "PATH", "CUDA_HOME", "CUDA_PATH", "TORCH_CUDA_ARCH_LIST", "CXX", "MAX_JOBS",
-        /* from here on not for a guest */
+        /* the following not for a guest */
         "HOME", "TMPDIR", "CUDA_CACHE_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS"};
     const size_t for_guests = 4, for_builds = 10;
     size_t n = 0, count = config->building ? for_builds
@@ -73,7 +73,7 @@ static void pass_environment(const struct runner_config *config, struct arena *a
         if (value)
             out[n++] = arena_printf(a, "%s=%s", names[i], value);
     }
-    if (config->guest) /* torch asks for it, and would look into /etc/passwd */
+    if (config->guest) /* torch wants it, and would otherwise read /etc/passwd */
         out[n++] = "USER=guest";
     if (config->recorder && n + 3 < MAX_ENV) {
         out[n++] = arena_printf(a, "CUDA_INJECTION64_PATH=%s", config->recorder);
@@ -82,7 +82,7 @@ static void pass_environment(const struct runner_config *config, struct arena *a
     out[n] = NULL;
 }
 
-/* A process that opened its device in advance. It is used for one candidate, like any other.
+/* Is it a process that opened its device in advance? It still serves only one candidate.
  */
 static bool is_warm(const struct runner_config *config)
 {
@@ -101,7 +101,7 @@ static void join_argv(const char *const *wrapper, const char *program, const cha
     out[n] = program;
 }
 
-/* Tools that wrap a runner (ncu, compute-sanitizer) need more than it does. */
+/* Tools that wrap a runner (ncu, compute-sanitizer) need more rights than the runner. */
 static bool is_confined(const struct runner_config *config)
 {
     return !config->wrapper && config->module;
@@ -112,7 +112,7 @@ static bool has_driver(const char *dir, struct arena *a)
     return file_exists(path_join(a, dir, "libcuda.so.1"));
 }
 
-/* Where the user's LD_LIBRARY_PATH finds the driver's library. */
+/* Allows the folder in which LD_LIBRARY_PATH finds the driver's library. */
 static void allow_driver(struct confine_policy *p, bool cuda, struct arena *a)
 {
     const char *path = cuda ? getenv("LD_LIBRARY_PATH") : NULL;
@@ -127,9 +127,9 @@ static void allow_driver(struct confine_policy *p, bool cuda, struct arena *a)
     }
 }
 
-/* On simt the kernels run in the runner itself: it sees its module and its buffers, nothing else.
- * On a GPU it has the driver and its devices; modules come in its lines, since it may be older than
- * they are. What it starts with is the program behind a wrapper, or the wrapper. */
+/* On simt the kernels run in the runner itself, which can read only its module and its buffers. On
+ * a GPU it has the driver and its devices; the module is sent over its pipe, since the process may
+ * have started before the module existed. `program` is the wrapper, if there is one. */
 static void confine_runner(const struct runner_config *config, struct arena *a,
                            struct confine_policy *policy, struct proc_cage *cage,
                            struct proc_spec *spec)
@@ -149,7 +149,7 @@ static void confine_runner(const struct runner_config *config, struct arena *a,
     spec->cage = confine_cage(policy, cage);
 }
 
-/* As torch chooses: CXX, or c++ on the path. NULL: none. */
+/* The compiler that torch would choose: CXX, or c++ on PATH. NULL: none. */
 static const char *compiler(struct arena *a)
 {
     const char *named = getenv("CXX");
@@ -157,8 +157,8 @@ static const char *compiler(struct arena *a)
     return path_find_program(a, named && *named ? named : "c++");
 }
 
-/* A guest sees Python, our package, the folder of its module, and the folder it gets and gives data
- * in. */
+/* A guest can read Python, our package, its module's folder and the folder where it exchanges data.
+ */
 static void confine_guest(const struct runner_config *config, struct arena *a,
                           struct confine_policy *policy, struct proc_cage *cage,
                           struct proc_spec *spec)
@@ -175,7 +175,7 @@ static void confine_guest(const struct runner_config *config, struct arena *a,
                                         .cuda = config->device->kind == DEVICE_CUDA};
 
     confine_role(policy, config->building ? ROLE_WORKSHOP : ROLE_GUEST, &place, a);
-    if (config->extensions) /* what it compiled it loads, and cannot change any more */
+    if (config->extensions) /* it loads what it compiled and can no longer change it */
         confine_allow(policy, config->extensions,
                       config->building ? CONFINE_READ | CONFINE_WRITE | CONFINE_EXECUTE
                                        : CONFINE_READ);
@@ -205,10 +205,11 @@ static bool start_child(struct runner *r, const char *program, struct arena *a, 
         .argv = argv,
         .env = env,
         .clean_env = true,
-        /* On a GPU the cage keeps it: libcuda does not start without a socket of its own. */
+        /* On a GPU confinement takes care of this: libcuda does not start without a socket of its
+         * own. */
         .no_network = config->device->kind == DEVICE_SIMT,
         .private_tmp = config->guest,
-        /* what it hands over lies in memory of the machine */
+        /* the data it exchanges is in the machine's memory (tmpfs) */
         .watch_dir = config->exchange,
         .disk_limit_bytes = config->exchange ? config->memory_bytes : 0,
         .resident_limit_bytes = config->memory_bytes / 4 * 5,
@@ -259,8 +260,8 @@ bool runner_start(const struct runner_config *config, struct runner **out, struc
     return true;
 }
 
-/* A driver that does not start inside the layers, on a machine we have not met: kernels have no
- * code on the host, so they run without; a guest only for a user who trusts it. */
+/* For a driver that does not start in confinement: kernels have no code on the host, so they run
+ * unconfined; a guest only if the user trusts it. */
 static bool start_plain(struct runner *r, struct error *err)
 {
     bool may = r->config.device->kind == DEVICE_CUDA && !r->plain && !r->doubted &&
@@ -269,8 +270,7 @@ static bool start_plain(struct runner *r, struct error *err)
 
     if (!may)
         return false;
-    log_warn("the CUDA driver does not start inside the confinement (%s); trying without it",
-             err->text);
+    log_warn("the CUDA driver does not start in confinement (%s); trying without it", err->text);
     *err = (struct error){0};
     child_stop(r->child);
     r->child = NULL;
@@ -294,7 +294,7 @@ void runner_end(struct runner *r)
     if (talk(r->child, json_pack("{s:s}", "do", "end"), END_MS, ANSWER_LIMIT, &answer, &ignored) ==
         TALK_ANSWER) {
         json_decref(answer);
-        /* The next question is answered by the end of the process. */
+        /* The process answers this request by ending. */
         (void)talk(r->child, json_object(), END_MS, ANSWER_LIMIT, &answer, &ignored);
         json_decref(answer);
     }
@@ -337,7 +337,8 @@ static void bury_by(struct runner *r, enum talk_end end, const char *what, int d
         snprintf(text, sizeof text, "the candidate's process died during %s", what);
         bury(r, VERDICT_CRASH, text, talk_last_words(r->child, LAST_WORDS, a));
     } else {
-        snprintf(text, sizeof text, "the candidate's process answered nonsense during %s", what);
+        snprintf(text, sizeof text, "the candidate's process gave a malformed answer during %s",
+                 what);
         bury(r, VERDICT_CRASH, text, why->text);
     }
     arena_free(a);
@@ -409,7 +410,7 @@ static bool ask(struct runner *r, const char *what, json_t *request_take, int de
         }
         if (end == TALK_ANSWER &&
             !outcome_verdict(json_string_or(said, "outcome", "ok"), &out->verdict)) {
-            error_set(&why, ERROR_MACHINE, "an outcome that does not exist");
+            error_set(&why, ERROR_MACHINE, "an unknown outcome");
             end = TALK_GARBAGE;
         }
         if (end != TALK_ANSWER)
@@ -435,7 +436,7 @@ static bool ask(struct runner *r, const char *what, json_t *request_take, int de
     return true;
 }
 
-/* The last that is believed: the module is not in it yet. */
+/* The last answer that is trusted: the module is not loaded yet. */
 static bool open_guest(struct runner *r, const char *device, struct arena *a,
                        struct runner_answer *out, struct error *err)
 {
@@ -452,14 +453,14 @@ static bool open_guest(struct runner *r, const char *device, struct arena *a,
     return true;
 }
 
-/* The module's bytes, for a process that cannot open its file. */
+/* Adds the module's bytes, for a process that cannot open its file. */
 static bool add_image(json_t *request, const char *path, struct arena *a, struct error *err)
 {
     struct text image;
     char *letters;
 
     if (!file_exists(path))
-        return true; /* the runner will say so */
+        return true; /* the runner will report it */
     if (!file_read(path, IMAGE_LIMIT, a, &image, err))
         return error_add(err, "reading the candidate's module");
     letters = arena_alloc(a, BASE64_ROOM(image.len));
@@ -468,7 +469,7 @@ static bool add_image(json_t *request, const char *path, struct arena *a, struct
     return true;
 }
 
-/* What a guest learns about its module. */
+/* Sends a guest what it needs to load its module. */
 static bool load_guest(struct runner *r, const struct build_result *build, const char *device,
                        struct arena *a, struct runner_answer *out, struct error *err)
 {
@@ -481,7 +482,7 @@ static bool load_guest(struct runner *r, const struct build_result *build, const
     request = json_copy(build->foreign);
     json_object_set_new(request, "do", json_string("load"));
     json_object_set_new(request, "device", json_string(device));
-    if (r->config.record) /* who records does not ask the module's own process */
+    if (r->config.record) /* the recording process is a separate one */
         json_object_set_new(request, "allow_torch", json_true());
     if (r->config.extensions)
         json_object_set_new(request, "extensions", json_string(r->config.extensions));
@@ -497,7 +498,7 @@ static json_t *load_request(const struct runner *r, const struct build_result *b
         "module", build->module_path, "names", build->names, "plan", build->launches, "check",
         c->check ? c->check : "full", "counters", (int)c->counters, "warp_seed",
         (json_int_t)(c->warp_seed & INT64_MAX), "threads", c->threads,
-        /* simt ends a run by itself first, and can say where it was */
+        /* earlier than our deadline, so that simt ends the run and can report where it was */
         "watchdog_ms", c->run_ms - c->run_ms / 8);
 
     if (!request)
@@ -640,7 +641,7 @@ bool runner_time(struct runner *r, int cold, int warm, struct arena *a, struct r
     return true;
 }
 
-/* A burst must be long beside the pipe's own delay, and short beside the user's patience. */
+/* A burst must take much longer than the pipe's delay, yet not keep the user waiting. */
 static int burst_calls(double about_us)
 {
     const double least_us = 20e3;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sanitizer.c - reads compute-sanitizer's log; see sanitizer.h.
+ * sanitizer.c - parse compute-sanitizer's log; see sanitizer.h.
  *
- * The log is lines with a "=========" margin. A report is a headline and
- * indented lines under it:
+ * The log's lines have a "=========" margin. A report is a headline and indented lines under it:
  *
  *     ========= Invalid __global__ write of size 4 bytes
  *     =========     at kernel(float *)+0x70 in /w/candidate.cu:6
@@ -84,7 +83,7 @@ static void set_place(struct report *r, const char *text, const char *source_fil
         return;
     own = strcmp(path_base(file), source_file) == 0;
     if (json_object_get(r->finding, "line") && !own)
-        return; /* a header's line is kept only until a better one */
+        return; /* a header's line is replaced by one in the user's file */
     json_object_set_new(r->finding, "file", json_string(path_base(file)));
     json_object_set_new(r->finding, "line", json_integer(line));
     r->own = own;
@@ -134,7 +133,7 @@ static void set_threads(struct report *r, const char *text)
     json_object_set_new(r->finding, "block", json_pack("[i, i, i]", b[0], b[1], b[2]));
 }
 
-/* Does this headline open a report, and of what kind? */
+/* The kind of report that this headline opens, or NULL. */
 static const char *headline_kind(const char *text)
 {
     static const struct {

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sanitizer.h - what compute-sanitizer printed, as findings (private to src/eval).
+ * sanitizer.h - turn compute-sanitizer's output into findings (private to src/eval).
  *
- * A GPU only says that something went wrong. When a test on CUDA fails, the
- * judge runs the candidate once more under compute-sanitizer, whose log names
- * lines and threads.
+ * A GPU only reports that something went wrong. When a test on CUDA fails, the judge runs the
+ * candidate once more under compute-sanitizer, whose log names lines and threads.
  */
 #ifndef EVAL_SANITIZER_H
 #define EVAL_SANITIZER_H
 
 #include "model.h"
 
-/* "memcheck", "racecheck", or NULL: this verdict needs no second look. */
+/* "memcheck", "racecheck", or NULL: this verdict needs no further explanation. */
 const char *sanitizer_tool(enum verdict_kind kind);
 /* List of FINDING (docs/architecture.md); a new reference, empty when the log
  * holds none. source_file: base name of the candidate's file as compiled. */

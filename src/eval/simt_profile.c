@@ -3,9 +3,9 @@
  * simt_profile.c - simt's counters as ten lines; see simt_profile.h.
  *
  * Invariants
- * 1. Every figure has a unit, and those of one line are about the same size of the task: what was
- *    run, unless the line says otherwise.
- * 2. A resource that takes less than a twentieth of the time is not worth a word.
+ * 1. Every figure has a unit, and all figures of a line refer to the same size of the task: the
+ *    size that was run, unless the line says otherwise.
+ * 2. A resource that takes less than a twentieth of the time is left out.
  */
 #include "eval/simt_profile.h"
 
@@ -22,7 +22,7 @@ enum { SHOWN_PARTS = 5, WORST_LINES = 3, QUOTE = 70 };
 
 static const struct profile_part {
     const char *key, *name;
-    const char *counter, *unit; /* by which lines of the source are ranked */
+    const char *counter, *unit; /* counter by which source lines are ranked */
 } parts[] = {
     {"dram", "DRAM", "sectors", "global memory sectors"},
     {"l2", "L2", "sectors", "global memory sectors"},
@@ -48,7 +48,7 @@ static double ratio(const json_t *o, const char *over, const char *under)
     return get(o, under) > 0 ? get(o, over) / get(o, under) : 0;
 }
 
-/* Every resource once, the one that takes longest first. */
+/* All resources, the one that takes longest first. */
 static void rank_parts(const json_t *launch, const struct profile_part *out[])
 {
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
@@ -74,10 +74,10 @@ static void put_parts(const json_t *launch, const struct profile_part *const ran
         buf_printf(out, "%s%s %.3g us (%.0f %%)", i ? ", " : "", ranked[i]->name, us,
                    total > 0 ? 100 * us / total : 0);
     }
-    buf_puts(out, "; each as if alone, they overlap\n");
+    buf_puts(out, "; each as if alone; they overlap\n");
 }
 
-/* The norm of the parts without the greatest (modelled.c). */
+/* Prints the norm of the parts without the largest (modelled.c). */
 static void put_without(const json_t *launch, const struct profile_part *const ranked[],
                         struct buf *out)
 {
@@ -90,7 +90,7 @@ static void put_without(const json_t *launch, const struct profile_part *const r
                    100 * (1 - rest / total), ranked[1]->name);
 }
 
-/* How a task that was scaled down fills the chip at its own size is not known. */
+/* For a scaled-down task it is unknown how it fills the chip at full size. */
 static void put_grid(const json_t *launch, const json_t *c, double share, struct buf *out)
 {
     double waves = get(launch, "waves");
@@ -99,7 +99,7 @@ static void put_grid(const json_t *launch, const json_t *c, double share, struct
                get(c, "blocks"), get(c, "threads_block"),
                share < 1 ? ", of a task that was scaled down" : "", get(launch, "blocks_sm"));
     if (share >= 1 && waves < 1)
-        buf_printf(out, ": %.0f %% of the places on the chip are taken", 100 * waves);
+        buf_printf(out, ": %.0f %% of the chip's block slots are used", 100 * waves);
     else if (share >= 1)
         buf_printf(out, ": %.1f waves, the last %.0f %% full", waves,
                    100 * get(launch, "last_wave"));
@@ -140,7 +140,8 @@ static double sum_of(const json_t *lines, const char *counter)
     return sum;
 }
 
-/* The line with most of `counter` that was not shown; lines without a number are the compiler's. */
+/* The line with the largest `counter` not shown yet; lines without a number come from the compiler.
+ */
 static size_t next_line(const json_t *lines, const char *counter, const size_t *shown, int count)
 {
     size_t most = SIZE_MAX, i;
@@ -171,7 +172,7 @@ static void put_line(const struct simt_profile_input *in, const json_t *v, doubl
                unit, QUOTE, own ? words_source_line(in->source, line, a) : "");
 }
 
-/* By what the bound is made of; where that names fewer than three, by instructions. */
+/* Ranks lines by the counter behind the bound; if that names fewer than three, by instructions. */
 static void put_lines(const struct simt_profile_input *in, const json_t *lines,
                       const struct profile_part *bound, struct arena *a, struct buf *out)
 {
@@ -248,7 +249,7 @@ void simt_profile_text(const struct simt_profile_input *in, struct arena *a, str
     put_others(launches, index, out);
 }
 
-/* Load, one draw, one run, with counters by line and without checks: those were made before. */
+/* Load, one draw, one run, with counters by line and without checks, which ran before. */
 bool simt_profile(const struct judge_config *config, const struct build_result *build,
                   const struct test_result *test, struct arena *a, json_t **out, struct error *err)
 {

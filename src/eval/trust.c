@@ -17,7 +17,7 @@ bool trust_allows(const struct confine_report *layers, bool trusted, struct erro
               confine_missing(layers, a));
     arena_free(a);
     return error_hint(err, "use Linux 5.13 or newer with Landlock, or permit user namespaces; "
-                           "--trust runs it all the same, as you");
+                           "--trust runs it anyway, with your rights");
 }
 
 bool trust_here(bool trusted, struct error *err)

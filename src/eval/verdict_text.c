@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * verdict_text.c - verdicts in words; see verdict_text.h.
+ * verdict_text.c - the texts of verdicts; see verdict_text.h.
  *
- * Every text answers, in this order: what, where (the user's own line, with
- * that line quoted), how often, and what it looked like.
+ * Every text says, in this order: what, where (the user's own line, quoted), how often, and what
+ * was observed.
  */
 #include "eval/verdict_text.h"
 
@@ -31,7 +31,7 @@ static bool in_header(const char *file)
     return len >= 3 && strcmp(file + len - 3, ".cu") != 0 && strcmp(file + len - 3, ".py") != 0;
 }
 
-/* "my.cu:87"; the candidate's file by the name the user knows, a header by its own. */
+/* "my.cu:87": the user's name for the candidate's file, a header's own name otherwise. */
 static const char *where(const struct evidence *e, const char *file, int line)
 {
     if (line <= 0)
@@ -213,7 +213,7 @@ const char *words_detail(const struct evidence *e, enum verdict_kind kind)
 
 /* ---- one line ----------------------------------------------------------- */
 
-/* Sums over the outputs of the gravest draw. */
+/* Adds up the outputs of the gravest draw. */
 static void totals(const struct evidence *e, struct comparison *sum)
 {
     memset(sum, 0, sizeof *sum);
@@ -273,7 +273,7 @@ const char *words_summary(const struct evidence *e, enum verdict_kind kind)
             e->a, "%d draw%s of %d distributions, max relative error %.3g (reference %.3g)",
             e->draws, e->draws == 1 ? "" : "s", e->distribution_count, e->accuracy.max_rel,
             e->accuracy.reference_max_rel);
-    if (s) /* it has a line; the outcome alone has not */
+    if (s) /* a finding has a source line; an outcome has none */
         return finding_summary(e, s);
     if (kind == e->fatal)
         return e->fatal_text;
@@ -295,7 +295,7 @@ static const char *const plain_advice[VERDICT_COUNT] = {
                       "accesses, and shared memory sizes; simt (--device simt) names the line",
     [VERDICT_HANG] = "look for a loop that does not end, or a barrier that not every thread "
                      "of the block reaches",
-    [VERDICT_OUT_OF_MEMORY] = "ask for less workspace",
+    [VERDICT_OUT_OF_MEMORY] = "request less workspace",
     [VERDICT_UNSAFE_MEMORY] = "bound the index (tails of the last tile, row ends), or align the "
                               "vector access",
     [VERDICT_RACE] = "synchronise between the two accesses, or give each its own buffer",
@@ -312,7 +312,7 @@ static const char *const plain_advice[VERDICT_COUNT] = {
         "avoid approximate functions where they cost accuracy",
 };
 
-/* How the outputs differ is known: the advice follows from that. */
+/* Advice that follows from how the outputs differ. */
 static const char *relation_advice(const struct evidence *e)
 {
     static const char *const advice[] = {

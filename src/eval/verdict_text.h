@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verdict_text.h - evidence in words that a person or a model can act on (private to src/eval). */
+/* verdict_text.h - word the evidence so that a person or a model can act on it (private to
+ * src/eval). */
 #ifndef EVAL_VERDICT_TEXT_H
 #define EVAL_VERDICT_TEXT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* witness.c - whose kernels does a ModelNew launch; see witness.h. */
+/* witness.c - does a ModelNew launch only its own kernels; see witness.h. */
 #include "eval/witness.h"
 
 #include "base/buf.h"
@@ -18,9 +18,9 @@ enum { PIPE_BYTES = 1 << 20, RECORD_LIMIT = 4 << 20, NAME_SHOWN = 120 };
 /* Libraries whose kernels are not the candidate's. */
 static const char *const libraries[] = {"libtorch",    "libcublas",   "libcudnn",    "libcufft",
                                         "libcusolver", "libcusparse", "libcutensor", "libcurand"};
-/* Their kernels by name, where the stack says nothing. */
+/* Names of their kernels, for when the call stack is inconclusive. */
 static const char *const names[] = {"_ZN2at6native", "cublas", "cudnn", "xmma_gemm", "nvjet_"};
-/* Filling and copying is not computing. */
+/* Kernels that only fill or copy, which is not computing. */
 static const char *const harmless[] = {"FillFunctor", "direct_copy_kernel", "CUDAFunctor_copy"};
 
 static bool has_any(const char *text, const char *const *list, size_t count, bool at_begin)
@@ -68,7 +68,7 @@ static void drain(int fd, struct buf *out)
             buf_add(out, chunk, (size_t)n);
 }
 
-/* The module made and called; *record is what came while it was called. */
+/* Instantiates and calls the module; *record is what was recorded during the call. */
 static bool watch(const struct judge_config *config, const struct build_result *build,
                   const struct oracle_draw *draw, const struct runner_config *rc, int fd,
                   struct arena *a, struct buf *record, struct error *err)

@@ -2,8 +2,7 @@
 /*
  * http.c - the server of live.h, over libmicrohttpd.
  *
- * Hides the library. Every refusal is one line of text; nothing of a request
- * is ever repeated in an answer.
+ * Hides the library. Every refusal is one line of text; no answer ever repeats part of a request.
  */
 #include "base/hash.h"
 #include "base/mem.h"
@@ -24,7 +23,7 @@ enum {
     CONNECTIONS = 32,
     TIMEOUT_S = 30,
     REQUEST_BYTES = 32 << 10,
-    SERVED_CONNECTIONS = 128, /* several clients, each with several requests */
+    SERVED_CONNECTIONS = 128, /* for several clients with several requests each */
     PIECE = 64 << 10,
     TOO_LARGE = 413, /* its name differs between versions of the library */
 };
@@ -34,7 +33,7 @@ struct live_server {
     struct MHD_Daemon *daemon;
     struct arena *a;
     char token[2 * SECRET_BYTES + 1], nonce[2 * SECRET_BYTES + 1];
-    atomic_bool ready;    /* hosts are known: requests may come before */
+    atomic_bool ready;    /* `hosts` is set; requests may arrive earlier */
     const char *hosts[2]; /* what a request's Host may be */
     const char *url, *policy;
 };
@@ -53,7 +52,7 @@ static bool secret(char out[2 * SECRET_BYTES + 1], struct error *err)
     return true;
 }
 
-/* In a time that does not tell how much of it is right. */
+/* Compares in constant time. */
 static bool same_secret(const char *given, const char *token)
 {
     size_t len = strlen(token);
@@ -151,7 +150,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
     if (*upload_len || (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0))
         return refuse(l, c, MHD_HTTP_METHOD_NOT_ALLOWED, "this server only reads\n");
     if (!is_our_host(l, c))
-        return refuse(l, c, MHD_HTTP_FORBIDDEN, "not by this name\n");
+        return refuse(l, c, MHD_HTTP_FORBIDDEN, "wrong host name\n");
     if (strcmp(path, "/") == 0) {
         struct buf b = buf_init(PAGE_LIMIT);
 
@@ -165,13 +164,13 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
 
 /* ---- requests with a body ---------------------------------------------------------- */
 
-/* What a connection's request has brought so far. */
+/* What has arrived of a connection's request so far. */
 struct upload {
     struct buf body;
     bool refused;
 };
 
-/* The rest of a stream's piece that did not fit, and who makes the next. */
+/* The rest of a stream's piece that did not fit, and the callback for the next one. */
 struct stream {
     struct live_answer answer;
     struct buf piece;
@@ -279,7 +278,7 @@ static enum MHD_Result let_in(const struct live_server *l, struct MHD_Connection
     struct upload *u;
 
     if (!is_our_host(l, c))
-        return refuse(l, c, MHD_HTTP_FORBIDDEN, "not by this name\n");
+        return refuse(l, c, MHD_HTTP_FORBIDDEN, "wrong host name\n");
     if (!is_our_origin(l, c))
         return refuse(l, c, MHD_HTTP_FORBIDDEN, "not from this origin\n");
     if (!has_token(l, c))
@@ -302,7 +301,7 @@ static enum MHD_Result on_served(void *ctx, struct MHD_Connection *c, const char
     (void)version;
     if (!u)
         return let_in(l, c, state);
-    if (*len) { /* what is over the limit is read and dropped */
+    if (*len) { /* data beyond the limit is read and dropped */
         buf_add(&u->body, data, *len);
         *len = 0;
         return MHD_YES;
@@ -358,7 +357,7 @@ static bool listen_here(struct live_server *l, struct error *err)
     }
     error_set(err, ERROR_MACHINE, "cannot listen on 127.0.0.1, port %d: %s", l->config.port,
               strerror(errno));
-    return error_hint(err, "leave out --port: then any free one is taken");
+    return error_hint(err, "leave out --port to use any free port");
 }
 
 bool live_start(const struct live_config *config, struct live_server **out, struct error *err)
@@ -371,7 +370,7 @@ bool live_start(const struct live_config *config, struct live_server **out, stru
         live_stop(l);
         return false;
     }
-    /* Before the first request can come. */
+    /* Set before the first request can arrive. */
     l->policy = arena_printf(l->a,
                              "default-src 'none'; script-src 'nonce-%s'; style-src "
                              "'unsafe-inline'; connect-src 'self'; img-src data:; base-uri 'none'; "

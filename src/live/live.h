@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * live.h - a small HTTP server on this machine alone, with a token.
+ * live.h - a small HTTP server for this machine only, with a token.
  *
  *     live_start(&config, &l, err)       listens on 127.0.0.1 and answers in a thread of its own
  *     ... live_url(l) ...                http://127.0.0.1:PORT/#TOKEN
@@ -29,19 +29,20 @@ struct live_server;
 struct live_request {
     const char *method, *path;
     struct text body;
-    const char *(*header)(const struct live_request *r, const char *name); /* NULL: not there */
-    void *connection;                                                      /* live's own */
+    /* NULL: no such header */
+    const char *(*header)(const struct live_request *r, const char *name);
+    void *connection; /* live's own */
 };
 
 struct live_answer {
     unsigned status;
     const char *type;
-    struct buf body;    /* to be filled; released by live */
+    struct buf body;    /* filled by the callee, released by live */
     const char *header; /* one more header, or NULL */
     char value[72];
-    /* Instead of the body, a stream: `next` waits for a piece and adds it to `out`; false: it has
-     * ended. It watches `connection`, a socket, for the client's leaving. `left` is called once at
-     * the end, whoever ended it. */
+    /* A stream instead of the body: `next` waits for a piece and appends it to `out`; false: it has
+     * ended. It watches `connection`, a socket, to notice when the client leaves. `left` is called
+     * once at the end, whichever side ended it. */
     bool (*next)(void *ctx, int connection, struct buf *out);
     void (*left)(void *ctx);
     void *ctx;
@@ -49,8 +50,8 @@ struct live_answer {
 
 struct live_config {
     int port; /* 0: any that is free */
-    /* Takes every request that has the token, in a thread of its connection's own. NULL: the two
-     * below answer, and nothing but GET is let in. */
+    /* Called with every request that has the token, in the thread of its connection. NULL: the two
+     * below answer, and only GET is accepted. */
     void (*serve)(void *ctx, const struct live_request *request, struct live_answer *answer);
     size_t body_limit;
     /* Fills `body`, a piece of HTML; false: there is no such page. Called by one thread. */

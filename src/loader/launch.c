@@ -3,8 +3,8 @@
  * launch.c - a case on one device: its argument blocks, and the calls of the driver.
  *
  * Everything but addresses is laid out once. A call fills in addresses and the stream, encodes the
- * tensor maps whose address changed, makes the device's context current, queues, and puts back the
- * caller's.
+ * tensor maps whose address changed, makes the device's context current, queues the launches, and
+ * restores the caller's context.
  */
 #include "loader/loader.h"
 
@@ -12,7 +12,7 @@
 
 enum { MAP_BYTES = 128, MAP_ALIGN = 64, ATTRIBUTE_CLUSTER = 4, ATTRIBUTE_SERIALIZATION = 6 };
 
-/* ---- laying out ---------------------------------------------------------------------- */
+/* ---- layout ---------------------------------------------------------------------- */
 
 static void lay_attributes(const struct loader_step *s, bool must, struct loader_launch_block *b)
 {
@@ -127,7 +127,7 @@ static int encode_maps(const struct driver_calls *driver, const struct loader_ca
                                 (void *)(uintptr_t)at, m->dims, m->strides, m->box,
                                 m->element_strides, 0, m->swizzle, m->l2, m->fill);
         if (result) {
-            loader_tell("a tensor map: the driver's error %d", result);
+            loader_tell("encoding a tensor map: driver error %d", result);
             return result;
         }
         d->map_addresses[i] = at;
@@ -150,7 +150,7 @@ static int queue_steps(const struct driver_calls *driver, const struct loader_ca
             result = driver->set(address_of(addresses, &s->at), s->value, (size_t)s->bytes, stream);
         }
         if (result) {
-            loader_tell("launching step %d: the driver's error %d", (int)i, result);
+            loader_tell("launching step %d: driver error %d", (int)i, result);
             return result;
         }
     }
@@ -168,7 +168,7 @@ int device_launch(const struct driver_calls *driver, const struct loader_case *c
         addresses[first + i] = workspace + (uint64_t)c->workspace_at[i];
     pushed = driver->current(&before) || before != d->context;
     if (pushed && (result = driver->push(d->context))) {
-        loader_tell("making the context current: the driver's error %d", result);
+        loader_tell("making the context current: driver error %d", result);
         return result;
     }
     pthread_mutex_lock(&d->lock);

@@ -2,17 +2,17 @@
 /*
  * loader.h - queues an exported kernel's launch list from inside PyTorch, in one call.
  *
- * The library goes along with an export (cutegen-loader.so); oracle/exported/native.py opens it
- * and is its only caller. It links with neither torch nor CUDA: native.py looks up torch's stable C
- * functions and the driver's, and hands over their addresses. So one binary serves every version.
+ * The library is part of an export (cutegen-loader.so); oracle/exported/native.py opens it and is
+ * its only caller. It links with neither torch nor CUDA: native.py looks up torch's stable C
+ * functions and the driver's, and hands over their addresses. One binary therefore serves every
+ * version.
  *
  *     loader_torch()         addresses of torch's functions; the type of the device, torch's "CUDA"
- *     loader_operator()      a place for an operator: how many tensors, whom to ask
- *     loader_case()          a judged case: shapes, workspace, tensor maps, launches, as words
- *     loader_register()      from here on torch calls us for CUDA tensors
- *     loader_driver()        addresses of the driver's functions; before the first loader_ready()
- *     loader_ready()         a case's kernels, loaded on one device by launcher.py
- *     loader_launch()        queues a case with given addresses; what the operator does in the end
+ *     loader_operator() a slot for an operator: how many tensors, which callback loader_case() a
+ *     judged case as words: shapes, workspace, tensor maps, launches loader_register() from here on
+ *     torch calls us for CUDA tensors loader_driver() addresses of the driver's functions; before
+ *     the first loader_ready() loader_ready() a case's kernels, loaded on one device by launcher.py
+ *     loader_launch() queues a case with given addresses, as the operator itself does
  *
  * Invariants
  * 1. Words and sizes come from a file, so each is checked before it is used; an index, an offset or
@@ -33,12 +33,12 @@
 
 enum {
     LOADER_VERSION = 1,
-    LOADER_OPERATORS = 64, /* of one process that share this file */
+    LOADER_OPERATORS = 64, /* operators in one process that share this library */
     LOADER_CASES = 128,
     LOADER_DEVICES = 64,
     LOADER_RANK = 16,
     LOADER_TENSORS = 512, /* inputs and outputs of a case */
-    LOADER_BUFFERS = 1024 /* and workspaces */
+    LOADER_BUFFERS = 1024 /* inputs, outputs and workspaces */
 };
 
 /* ---- what torch and the driver give (declared here, resolved by native.py) ----------- */
@@ -88,7 +88,7 @@ struct driver_calls {
     int (*launch)(const struct driver_config *, void *function, void **params, void **extra);
 };
 
-/* What native.py answers: prepares a case on a device, or puts a refusal into words; 0: done. */
+/* Callback into native.py: prepares a case on a device, or words a refusal; 0: done. */
 typedef int (*loader_ask)(int32_t slot, int32_t number, int32_t device, const int64_t *words,
                           int64_t count);
 
@@ -140,7 +140,7 @@ struct loader_case {
     _Atomic(struct loader_device *) devices[LOADER_DEVICES];
 };
 
-/* A case on one device, with its blocks laid out: only addresses change from call to call. */
+/* A case on one device, with its argument blocks laid out: only addresses change between calls. */
 struct loader_launch_block {
     struct driver_config config;
     struct driver_attribute attributes[2];
@@ -150,21 +150,22 @@ struct loader_launch_block {
 struct loader_device {
     pthread_mutex_t lock;
     void *context;
-    unsigned char *maps; /* 128 bytes each, on 64 */
+    unsigned char *maps; /* 128 bytes each, 64-byte aligned */
     uint64_t *map_addresses, *slots;
     struct loader_launch_block *launches; /* one per step */
 };
 
 /* ---- parts --------------------------------------------------------------------------- */
 
-/* Memory that was given, handed out in pieces; NULL when it is used up. */
+/* The caller's memory, handed out in pieces; NULL when it is used up. */
 struct loader_room {
     unsigned char *at, *end;
 };
 
 void *room_take(struct loader_room *room, size_t count, size_t each, size_t align);
 
-/* The first text stays until the next call from outside; false, for `return loader_say(...)`. */
+/* Keeps the first text until the next call from outside. Returns false, for `return
+ * loader_tell(...)`. */
 bool loader_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void loader_quiet(void);
 

@@ -2,10 +2,10 @@
 /*
  * operator.c - the operator's kernel for CUDA tensors, behind torch's stable C functions.
  *
- * torch hands over a stack of tensors and nothing else, so each operator has a function of its own
- * (kernels[]), whose number is its place in `operators`. The tensors of the stack are ours; results
- * take their place. An error leaves through torch's check(), which throws: everything is given back
- * before, and this file is compiled so that exceptions pass.
+ * torch passes only a stack of tensors, so each operator has a function of its own (kernels[]),
+ * whose number is its index in `operators`. We own the tensors on the stack and replace them by the
+ * results. An error leaves through torch's check(), which throws: everything is released before,
+ * and this file is compiled so that exceptions pass through.
  */
 #include "loader/loader.h"
 
@@ -14,7 +14,7 @@
 enum { WORDS_PER_TENSOR = 3 + LOADER_RANK };
 
 struct operator_state {
-    loader_ask ask; /* NULL: a free place */
+    loader_ask ask; /* NULL: a free slot */
     int32_t input_count, output_count, case_count;
     int64_t alignment;
     struct loader_case *cases[LOADER_CASES];
@@ -28,7 +28,7 @@ static struct driver_calls driver;
 static int32_t cuda_type, byte_type;
 static pthread_mutex_t setup_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* What a call holds, to be given back. */
+/* What a call holds and must release. */
 struct operator_call {
     torch_tensor inputs[LOADER_TENSORS], copies[LOADER_TENSORS], outputs[LOADER_TENSORS], workspace;
     uint64_t addresses[LOADER_BUFFERS];
@@ -60,7 +60,7 @@ static int32_t find_case(const struct operator_state *op, const struct operator_
     return -1;
 }
 
-/* Puts a refusal into words: native.py knows the names. */
+/* Has native.py word a refusal: it knows the names. */
 static bool refuse(int32_t slot, const struct operator_call *call)
 {
     const struct operator_state *op = &operators[slot];
@@ -82,7 +82,7 @@ static bool refuse(int32_t slot, const struct operator_call *call)
     return loader_tell("these tensors were not judged");
 }
 
-/* All on one GPU: its number. */
+/* Requires all tensors on one GPU and finds its number. */
 static bool find_device(int32_t slot, struct operator_call *call)
 {
     for (int32_t i = 0; i < operators[slot].input_count; i++) {
@@ -120,16 +120,17 @@ static bool allocate(const struct loader_tensor *t, struct operator_call *call, 
 
     if (torch.empty(t->rank, t->sizes, t->strides, t->dtype, cuda_type, call->device, out)) {
         *out = NULL;
-        return loader_tell("no room for %lld bytes on cuda:%d", (long long)t->bytes,
+        return loader_tell("not enough memory for %lld bytes on cuda:%d", (long long)t->bytes,
                            (int)call->device);
     }
     if (torch.data(*out, &data))
-        return loader_tell("torch does not tell where a tensor lies");
+        return loader_tell("torch does not tell a tensor's address");
     *address = (uint64_t)(uintptr_t)data;
     return true;
 }
 
-/* Addresses of the inputs; a copy where strides or alignment are not the judged ones. */
+/* Takes the inputs' addresses; copies an input whose strides or alignment differ from the judged
+ * ones. */
 static bool take_inputs(const struct operator_state *op, const struct loader_case *c,
                         struct operator_call *call)
 {
@@ -139,7 +140,7 @@ static bool take_inputs(const struct operator_state *op, const struct loader_cas
         void *data;
 
         if (torch.strides(call->inputs[i], &strides) || torch.data(call->inputs[i], &data))
-            return loader_tell("torch does not tell where a tensor lies");
+            return loader_tell("torch does not tell a tensor's address");
         call->addresses[i] = (uint64_t)(uintptr_t)data;
         if (call->addresses[i] % (uint64_t)op->alignment == 0 &&
             !memcmp(strides, want->strides, (size_t)want->rank * sizeof *strides))
@@ -273,7 +274,8 @@ int loader_driver(const void *const *functions, size_t count)
     if (count != sizeof driver / sizeof(void *))
         return -1;
     pthread_mutex_lock(&setup_lock);
-    if (memcmp(&driver, functions, sizeof driver) != 0) /* calls of other operators read it */
+    /* concurrent calls of other operators read it */
+    if (memcmp(&driver, functions, sizeof driver) != 0)
         memcpy(&driver, functions, sizeof driver);
     pthread_mutex_unlock(&setup_lock);
     return 0;
@@ -345,7 +347,7 @@ int loader_case(int32_t slot, const int64_t *words, size_t count, const char *bl
 
 int loader_register(int32_t slot, const char *space, const char *name, const char *key)
 {
-    void *library = NULL; /* as long as the process */
+    void *library = NULL; /* kept as long as the process lives */
 
     if (!state_of(slot) || !torch.library_init)
         return -1;

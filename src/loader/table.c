@@ -11,8 +11,8 @@
  *                                         1: function, grid, block, cluster, smem, overlap,
  *                                            arguments: 0 buffer offset, 1 place length, 2 map
  *
- * Each list begins with its count. Place and length are a piece of the blob. Every word passes
- * word(), which knows its range; after the first that does not, all further ones are 0.
+ * Each list begins with its count. Place and length select a piece of the blob. Every word is read
+ * through word(), which checks its range; after the first bad word all others read as 0.
  */
 #include "loader/loader.h"
 
@@ -69,7 +69,7 @@ void *room_take(struct loader_room *room, size_t count, size_t each, size_t alig
     size_t bytes;
 
     if (__builtin_mul_overflow(count, each, &bytes) || at > end || bytes > end - at) {
-        loader_tell("the memory that was given does not hold this case");
+        loader_tell("the caller's memory is too small for this case");
         return NULL;
     }
     room->at = (unsigned char *)at + bytes;
@@ -102,7 +102,7 @@ static void *piece(struct word_reader *r, int64_t count, size_t each)
     return p;
 }
 
-/* Bytes from the first element to behind the last; strides are not negative. */
+/* Bytes from the first element to the end of the last; strides are not negative. */
 static int64_t extent(struct word_reader *r, const struct loader_tensor *t, int64_t element)
 {
     int64_t last = 0, bytes;
@@ -166,7 +166,7 @@ static void read_workspaces(struct word_reader *r)
     }
 }
 
-/* A place in a buffer, or right behind it. */
+/* Reads a place in a buffer or directly after its end. */
 static struct loader_source read_source(struct word_reader *r)
 {
     const struct loader_case *c = r->c;
@@ -180,7 +180,7 @@ static struct loader_source read_source(struct word_reader *r)
 
 /* ---- tensor maps --------------------------------------------------------------------- */
 
-/* The whole of what a map describes lies in its buffer. */
+/* Checks that everything a map describes is inside its buffer. */
 static void check_map(struct word_reader *r, const struct loader_map *m)
 {
     static const unsigned char element_bytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2};
@@ -304,6 +304,6 @@ struct loader_case *case_read(const int64_t *words, size_t count, const char *bl
     read_maps(&r);
     read_steps(&r);
     if (!r.bad && r.at != r.end)
-        r.bad = !loader_tell("the launch list goes on behind its end");
+        r.bad = !loader_tell("the launch list continues after its end");
     return r.bad ? NULL : r.c;
 }

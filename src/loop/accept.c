@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * accept.c - which kernel wins: the fastest that stands every check.
+ * accept.c - which kernel wins: the fastest one that passes every check.
  *
  * Invariants
- * 1. A verdict of acceptance is stored as soon as it is there, and never asked for again.
- * 2. It decides only at the end of a run: when the check ran is a matter of time, and no clock
- *    decides what the loop does.
+ * 1. A verdict of acceptance is stored at once, and a kernel is never checked twice.
+ * 2. It takes effect only at the end of a run: when a check runs depends on time, and no clock may
+ *    influence what the loop does.
  */
 #include "loop/candidate.h"
 #include "loop/state.h"
@@ -31,7 +31,7 @@ bool loop_accept_one(struct loop *l, struct settled *s, struct error *err)
     return true;
 }
 
-/* Where all are refused, `best` stays the fastest and is not accepted. */
+/* If all are refused, `best` stays the fastest and is not accepted. */
 bool loop_accept_best(struct loop *l, struct error *err)
 {
     if (!l->settings->accept)

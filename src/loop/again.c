@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * again.c - the best kernel of a run, judged once more: here, as the settings say.
+ * again.c - judge the best kernel of a run again, on this machine and with the current settings.
  *
- * The task is the run's: its file, or a copy from the store where that has changed since. So are
- * the sizes and PyTorch's arithmetic, unless others are asked for.
+ * The task is the run's: its file, or the store's copy if the file has changed. Sizes and PyTorch's
+ * arithmetic are the run's, too, unless others are asked for.
  */
 #include "base/fs.h"
 #include "base/json.h"
@@ -36,7 +36,7 @@ static const char *const *words_of(const json_t *list, struct arena *a)
     return json_array_size(list) ? out : NULL;
 }
 
-/* How the run judged, as far as its verdict and its columns depend on it. */
+/* The run's settings that its verdict and its columns depend on. */
 static struct settings as_the_run(const struct settings *given, const struct run_history *h,
                                   struct arena *a)
 {
@@ -86,7 +86,7 @@ bool loop_eval_run(const struct settings *settings, const char *run, struct prog
     bool ok = store_open(settings->runs_dir, settings->store_url, STORE_READ, &store, err) &&
               store_run_find(store, run, a, &id, err) && store_run_history(store, id, a, &h, err);
 
-    store_close(store); /* the judgement writes it */
+    store_close(store); /* the judgement opens it for writing */
     if (ok && h.info.best_attempt == 0) {
         ok = error_set(err, ERROR_JUDGED, "run %s has no correct kernel", id);
         error_hint(err, "see why: cutegen show %s", id);

@@ -2,17 +2,17 @@
 /*
  * ask.c - one question of the loop, from the store or from the model.
  *
- * While a model thinks, the time is used: what the judge will want later is done beside it. Several
- * questions of one step are asked at the same time, each in a thread of its own.
+ * While a model thinks, work that the judge needs later is done in parallel. Several questions of
+ * one step are asked at the same time, each in its own thread.
  *
  * Invariants
  * 1. A call that can cost something is stored before it is sent, at its upper bound; an answer is
  *    stored before it is used. Asking threads write the store under the lock `asking`; the loop's
  * own thread writes nothing while one of them is under way.
- * 2. The request itself is made by a process that outlives this one (src/caller): killed in the
- *    middle of it, the run finds its reply in the store when it goes on.
- * 3. A resumed run gets the stored answer of each question again, known by its attempt, slot and
- *    stage, and asks only what has none.
+ * 2. The request itself is made by a process that outlives this one (src/caller): a run that is
+ *    killed meanwhile finds the reply in the store when it is resumed.
+ * 3. A resumed run reuses the stored answer of each question, found by attempt, slot and stage, and
+ *    asks only questions without one.
  */
 #include "base/json.h"
 #include "base/log.h"
@@ -33,17 +33,17 @@ static stage_asker *const askers[STAGE_KIND_COUNT] = {
     [STAGE_OPTIMIZE] = stage_optimize,
 };
 
-/* One question, from the store or under way in a thread of its own. */
+/* One question: answered from the store, or being asked in a thread of its own. */
 struct asking {
     struct loop *l;
     stage_asker *ask;
     struct question *q;
-    struct arena *a; /* its own until the answer is stored */
+    struct arena *a; /* the thread's own until the answer is stored */
     struct proposal *out;
     struct call_watch watch;
     int64_t call;       /* its row in the store; 0: none */
     int carrier;        /* to the process that makes the request; -1: none */
-    struct reply bound; /* what it may cost at most */
+    struct reply bound; /* the most it may cost */
     pthread_t thread;
     bool threaded, ok;
     struct error err;
@@ -87,7 +87,7 @@ static bool on_carry(void *ctx, const struct call_order *order, json_t **answer)
     bool sent;
     int hold;
 
-    stage_carried(k->carrier, false); /* of the request before this one */
+    stage_carried(k->carrier, false); /* the carrier of the previous request */
     k->carrier = -1;
     hold = k->call ? run_call_hold(k->l->run, k->call) : -1;
     if (hold < 0)
@@ -116,7 +116,7 @@ static const char *copy(const char *text, struct arena *a)
     return text ? arena_strdup(a, text) : NULL;
 }
 
-/* What outlives the question, moved to where it lives as long as the run. */
+/* Moves what outlives the question to an arena that lives as long as the run. */
 static void proposal_move(struct proposal *p, struct arena *a)
 {
     p->request = (struct request){.stage = p->request.stage};
@@ -134,7 +134,7 @@ static void proposal_move(struct proposal *p, struct arena *a)
     p->verdict.advice = copy(p->verdict.advice, a);
 }
 
-/* What can be done while a model thinks. A failure here is met again where it counts. */
+/* Is there work to do while a model thinks? A failure here will show up again where it matters. */
 static bool has_work(const struct loop *l)
 {
     return stage_has_work(l->st) || loop_may_accept(l);
@@ -158,7 +158,7 @@ static void work_ahead(struct loop *l)
              verdict_names[l->best->acceptance->verdict.kind]);
 }
 
-/* ---- what was asked before ------------------------------------------------ */
+/* ---- stored answers ------------------------------------------------ */
 
 static bool brought_nothing(const struct reply *r)
 {
@@ -183,7 +183,7 @@ void loop_recall_calls(struct loop *l)
 
         if (!brought_nothing(r))
             continue;
-        l->used[i] = true; /* asked again, and paid for all the same */
+        l->used[i] = true; /* asked again later, but paid for */
         loop_spent(l, r);
         stage_charge(l->st, r);
     }
@@ -201,7 +201,7 @@ static bool find_recorded(struct loop *l, enum stage_kind kind, struct question 
             continue;
         if (call->stage != kind)
             return error_set(err, ERROR_MACHINE,
-                             "run %s cannot be taken up: its call %zu was for %s, not %s",
+                             "run %s cannot be resumed: its call %zu was for %s, not %s",
                              run_id(l->run), i + 1, stage_names[call->stage], stage_names[kind]);
         l->used[i] = true;
         q->recorded = &call->reply;
@@ -212,12 +212,12 @@ static bool find_recorded(struct loop *l, enum stage_kind kind, struct question 
 
 /* ---- asking --------------------------------------------------------------- */
 
-/* What became of a call that failed, as the store keeps it. */
+/* The record of a failed call for the store. */
 static struct reply failed_reply(const struct asking *k)
 {
     struct reply r = k->out->reply;
 
-    if (!r.finish_reason) /* nothing came and nothing was charged */
+    if (!r.finish_reason) /* no reply arrived and nothing was charged */
         r = (struct reply){.text = text_of(""), .model = "", .finish_reason = "failed"};
     if (k->call && strcmp(r.finish_reason, "interrupted") == 0) { /* it may have cost all of it */
         r.prompt_tokens = k->bound.prompt_tokens;
@@ -227,7 +227,7 @@ static struct reply failed_reply(const struct asking *k)
     return r;
 }
 
-/* Stores what came of a question, and takes it over. */
+/* Stores the outcome of a question and takes it over. */
 static bool ask_store(struct asking *k, struct error *err)
 {
     struct loop *l = k->l;
@@ -266,7 +266,8 @@ static bool ask_prepare(struct loop *l, enum stage_kind kind, struct question *q
     return find_recorded(l, kind, q, err);
 }
 
-/* Sends those that have no stored answer, each in a thread; where none can be had, here. */
+/* Sends questions without a stored answer, each in a thread, or in this one if none can be started.
+ */
 static void ask_start(struct asking *k, size_t n, bool threads)
 {
     for (size_t i = 0; i < n; i++) {
@@ -287,7 +288,7 @@ static bool all_answered(const struct asking *k, size_t n)
     return true;
 }
 
-/* Asks up to `parallel_calls` questions and stores all that came, also when one of them failed. */
+/* Asks up to `parallel_calls` questions and stores all replies, even if one of them failed. */
 static bool ask_group(struct loop *l, enum stage_kind kind, struct question *q,
                       struct proposal *out, size_t n, struct error *err)
 {

@@ -2,8 +2,8 @@
 /*
  * candidate.c - build, test, measure and accept one candidate; see candidate.h.
  *
- * Acceptance is a step of its own, with a verdict of its own: a kernel that
- * passed keeps that verdict, and is refused beside it.
+ * Acceptance is a separate step with its own verdict: a kernel that passed keeps that verdict even
+ * if it is then refused.
  */
 #include "loop/candidate.h"
 
@@ -48,7 +48,7 @@ static bool judge_one(const struct judging *j, const struct candidate *cand, str
 
 /* ---- many shapes ---------------------------------------------------------- */
 
-/* Times and floors of all shapes as one: their geometric mean, by weight. */
+/* Combines times and floors of all shapes: their weighted geometric mean. */
 static void combine(const struct shape_result *shapes, const struct measurement *each, int count,
                     struct measurement *out)
 {
@@ -86,7 +86,7 @@ static json_t *list_and_call(const json_t *launches, const json_t *description, 
     return list;
 }
 
-/* One shape: loaded, judged, noted. */
+/* Loads and judges one shape and notes the result. */
 static bool judge_shape(const struct judging *j, const struct candidate *cand, int shape,
                         struct arena *a, const struct judged *out, struct shape_result *note,
                         struct error *err)
@@ -114,7 +114,7 @@ static bool judge_shape(const struct judging *j, const struct candidate *cand, i
     return true;
 }
 
-/* The verdict of a shape that says no is the candidate's. */
+/* The candidate gets the verdict of the shape that failed. */
 static void refuse_for(const struct shape_result *note, const struct attempt_outcome *at,
                        struct attempt_outcome *o, struct arena *a)
 {
@@ -128,7 +128,7 @@ static void refuse_for(const struct shape_result *note, const struct attempt_out
         o->test = NULL;
 }
 
-/* The main shape first, whose results stand for the candidate; then every other. */
+/* The main shape first, whose results represent the candidate; then every other. */
 static bool judge_shapes(const struct judging *j, const struct candidate *cand, struct arena *a,
                          const struct judged *out, struct error *err)
 {
@@ -167,7 +167,7 @@ bool judge_candidate(const struct judging *j, const struct candidate *cand, stru
 
 /* ---- acceptance ----------------------------------------------------------- */
 
-/* The same kernel on simt, whose checker sees what a GPU does not, at sizes that fit. */
+/* The same kernel on simt, whose checker detects what a GPU does not, at sizes that fit. */
 struct simt_check {
     struct task task;
     struct build_result build;
@@ -199,7 +199,7 @@ static void run_on_simt(const struct acceptance_request *req, struct arena *a,
     stage_close(st);
 }
 
-/* Where simt cannot run it, that is said and nothing is held against it. */
+/* If simt cannot run the kernel, the note says so and the kernel is not refused. */
 static bool accept_on_simt(const struct acceptance_request *req, struct arena *a,
                            struct acceptance *out, struct error *err)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * candidate.h - how a candidate is judged, for `run` and for `eval`; private to this room.
+ * candidate.h - judge one candidate, for `run` and for `eval`; private to this room.
  *
- *     judge_candidate()    build -> test -> measure; the first that says no decides.
- *                          At each shape, where there are many: it must pass at all of them
- *     accept_candidate()   with --accept: sanitizers and simt on a kernel that passed
+ *     judge_candidate() build -> test -> measure; the first step that fails decides. With several
+ *     shapes it must pass at each of them accept_candidate() with --accept: sanitizers and simt on
+ *     a kernel that passed
  *
- * Neither writes the store: the caller does, before the next thing begins.
+ * Neither writes the store: the caller does, before it starts anything else.
  */
 #ifndef LOOP_CANDIDATE_H
 #define LOOP_CANDIDATE_H
@@ -20,27 +20,27 @@ struct stage;
 struct judging {
     struct stage *st;
     const struct task *task;
-    /* A step begins: "build", "test", "measure". */
+    /* Called when a step begins: "build", "test", "measure". */
     void (*tell)(void *ctx, const char *step, const struct candidate *cand);
     void *ctx;
 };
 
-/* Where the results go; the outcome points at the other three. */
+/* The results; `outcome` points to the other three. */
 struct judged {
     struct build_result *build;
     struct test_result *test;
     struct measurement *time;
     struct attempt_outcome *outcome;
-    bool built; /* `build` is there already */
+    bool built; /* `build` is already filled in */
 };
 
 bool judge_candidate(const struct judging *j, const struct candidate *cand, struct arena *a,
                      const struct judged *out, struct error *err);
 
 /*
- * On a GPU the test once more under compute-sanitizer's tools, and the kernel on simt with every
- * check, at sizes that fit. On simt the full check, where it was judged with less. A refusal is a
- * verdict in out->verdict; false: the machine is broken.
+ * On a GPU: repeats the test under compute-sanitizer's tools, and runs the kernel on simt with
+ * every check, at sizes that fit. On simt: runs the full check if it was judged with less. A
+ * refusal is a verdict in out->verdict; false: the machine is broken.
  */
 struct acceptance_request {
     const struct settings *settings;
@@ -51,7 +51,7 @@ struct acceptance_request {
 };
 bool accept_candidate(const struct acceptance_request *req, struct arena *a, struct acceptance *out,
                       struct error *err);
-/* The test itself has made every check there is: nothing is left to run. */
+/* The test itself has already made every check, so that nothing is left to run. */
 bool accept_is_cheap(const struct settings *settings, const struct device *device);
 
 #endif

@@ -5,7 +5,8 @@
  * Invariants
  * 1. What is exported is what was judged: code and launch list come from the store, by the hash
  *    that was stored with the verdict. Nothing is built here.
- * 2. A device or sizes that are named are judged first, as a run of their own; that is exported.
+ * 2. If a device or sizes are given, the kernel is judged there first, as a new run, which is
+ *    exported.
  */
 #include "base/clock.h"
 #include "base/fs.h"
@@ -64,7 +65,7 @@ static json_t *device_json(const struct device *d)
                      d->name, "arch", d->arch ? d->arch : "");
 }
 
-/* Where the kernel comes from: enough to repeat it and to doubt it. */
+/* The kernel's provenance: enough to repeat the judgement and to check it. */
 static json_t *export_record(const struct run_history *h, const struct attempt_record *best)
 {
     json_t *j = json_object(), *prompts = json_array();
@@ -114,7 +115,7 @@ static bool stored_code(struct store *store, const char *id, const char *hash, s
         return true;
     error_set(err, ERROR_USE,
               hash ? "the store does not hold the code that run %s judged"
-                   : "run %s is of an older cutegen, which kept no code",
+                   : "run %s was made by an older cutegen, which kept no code",
               id);
     return error_hint(err, "judge it again and export that: cutegen export %s --device DEVICE", id);
 }
@@ -146,7 +147,7 @@ static bool may_export(const struct run_history *h, bool force, struct error *er
         return true;
     error_set(err, ERROR_JUDGED, "the best kernel of %s was not accepted: %s", h->info.id,
               h->info.accepted_why);
-    return error_hint(err, "see why: cutegen show %s --attempt %d; --force exports it all the same",
+    return error_hint(err, "see why: cutegen show %s --attempt %d; --force exports it anyway",
                       h->info.id, h->info.best_attempt);
 }
 
@@ -199,7 +200,8 @@ static bool same_task(const struct task *one, const struct task *two)
     return same_text(one->source, two->source);
 }
 
-/* A backward's inputs are the forward's with the upstream gradients after the arguments. */
+/* A backward's inputs are the forward's arguments followed by the upstream gradients, then the
+ * rest. */
 static bool same_inputs(const json_t *forward, const json_t *backward)
 {
     json_t *mine = json_object_get(forward, "inputs"), *all = json_object_get(backward, "inputs");
@@ -226,7 +228,8 @@ static bool backward_fits(const struct run_history *h, const struct run_history 
         return error_hint(err, "make such a run: cutegen run TASK --backward");
     }
     if (!same_task(&h->task, &g->task))
-        return error_set(err, ERROR_USE, "run %s is of another task than run %s", id, h->info.id);
+        return error_set(err, ERROR_USE, "run %s and run %s are of different tasks", id,
+                         h->info.id);
     if (h->device.kind != g->device.kind || strcmp(h->device.arch, g->device.arch) != 0) {
         error_set(err, ERROR_USE, "run %s was judged on %s, run %s on %s", id, g->device.name,
                   h->info.id, h->device.name);
@@ -236,12 +239,12 @@ static bool backward_fits(const struct run_history *h, const struct run_history 
         !same_text(judged_source(&h->task), judged_source(&g->task))) {
         error_set(err, ERROR_USE, "run %s was judged at other sizes or constants than run %s", id,
                   h->info.id);
-        return error_hint(err, "judge both at the same: --set NAME=VALUE, or --no-scale");
+        return error_hint(err, "judge both at the same sizes: --set NAME=VALUE, or --no-scale");
     }
     return true;
 }
 
-/* ---- what is written -------------------------------------------------------------------- */
+/* ---- writing -------------------------------------------------------------------- */
 
 /* Are all kernels of a launch list in this code? */
 static bool names_all(const json_t *names, const json_t *launches)
@@ -332,7 +335,7 @@ static size_t find_cases(const struct run_history *h, const struct attempt_recor
     return count;
 }
 
-/* A run and its best kernel, as the store has them. */
+/* A run and its best kernel, from the store. */
 struct chosen {
     struct run_history h;
     const struct attempt_record *best;
@@ -348,7 +351,7 @@ static bool choose(struct store *store, const char *name, struct arena *a, struc
            store_run_history(store, id, a, &out->h, err) && find_best(id, &out->h, &out->best, err);
 }
 
-/* What is to be written of a run: its code, every judged shape, its record. */
+/* Collects what is written for a run: its code, every judged shape, its record. */
 static bool make_request(struct store *store, const struct chosen *c,
                          const struct export_options *options, struct arena *a,
                          struct export_request *req, struct error *err)
@@ -418,7 +421,8 @@ static bool write_export(struct store *store, const struct chosen *c, const stru
     return true;
 }
 
-/* So that `store prune` keeps what it cites. Whoever may only read the store exports all the same.
+/* Notes the export so that `store prune` keeps what its record cites. With a read-only store the
+ * export still succeeds.
  */
 static void note_export(const struct settings *settings, const char *run, int attempt,
                         const char *path)
@@ -428,7 +432,7 @@ static void note_export(const struct settings *settings, const char *run, int at
 
     if (!store_open(settings->runs_dir, settings->store_url, STORE_WRITE, &store, &why) ||
         !store_export_add(store, run, attempt, path ? path : "", &why))
-        log_debug("the store does not know of this export: %s", why.text);
+        log_debug("this export could not be noted in the store: %s", why.text);
     store_close(store);
 }
 
@@ -453,7 +457,7 @@ static bool export_run(const struct settings *settings, const char *run_name, co
     return ok;
 }
 
-/* Judges a run's kernel as the settings say; *name becomes that judgement's. */
+/* Judges a run's kernel with the current settings; *name becomes the name of the new run. */
 static bool judge_run(const struct settings *settings, struct progress *progress, struct arena *a,
                       const char **name, struct error *err)
 {
@@ -462,7 +466,7 @@ static bool judge_run(const struct settings *settings, struct progress *progress
     if (!loop_eval_run(settings, *name, progress, a, eval, err))
         return error_add(err, "judging %s before its export", *name);
     if (eval->verdict.kind != VERDICT_PASS) {
-        error_set(err, ERROR_JUDGED, "not exported: on %s its kernel is '%s': %s",
+        error_set(err, ERROR_JUDGED, "not exported: on %s its kernel got the verdict '%s': %s",
                   eval->device.name, verdict_names[eval->verdict.kind], eval->verdict.summary);
         return error_hint(err, "see why: cutegen show %s", eval->run_id);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * judge.c - an attempt of the loop: its number, its verdict, and what is kept of it.
+ * judge.c - one attempt of the loop: its number, its verdict, and what is stored.
  *
  * Invariants
  * 1. An attempt is stored before the next one begins.
@@ -10,7 +10,7 @@
 #include "loop/candidate.h"
 #include "loop/state.h"
 
-/* The stored outcome of this attempt, if it came to its end before; else NULL. */
+/* The stored outcome of this attempt if it was completed earlier; else NULL. */
 static const struct attempt_record *find_past(const struct loop *l, const struct settled *s)
 {
     const struct attempt_record *rec;
@@ -55,7 +55,7 @@ void loop_build_ahead(struct loop *l, struct settled *const *list, const struct 
     for (size_t i = 0; i < n; i++) {
         if (!list[i])
             continue;
-        list[i]->cand.attempt = ++number; /* as loop_judge() will number it */
+        list[i]->cand.attempt = ++number; /* the number that loop_judge() will give it */
         if (proposals[i].verdict.kind != VERDICT_PASS || find_past(l, list[i]))
             continue;
         of[count] = list[i];
@@ -68,7 +68,7 @@ void loop_build_ahead(struct loop *l, struct settled *const *list, const struct 
     loop_event(l, (struct event){.kind = EVENT_STAGE, .text = "build"});
     stage_build_many(l->st, &l->task, jobs, count);
     for (size_t i = 0; i < count; i++)
-        of[i]->built = jobs[i].ok; /* what failed is built again, and its error met there */
+        of[i]->built = jobs[i].ok; /* a build that failed is repeated there and reports its error */
 }
 
 static void tell_step(void *ctx, const char *step, const struct candidate *cand)
@@ -102,7 +102,7 @@ static void loop_remember(struct loop *l, const struct settled *s)
     json_array_append_new(l->history, entry);
 }
 
-/* A correct kernel counts, however the run goes on from here. */
+/* Records a correct kernel, so that it counts however the run continues. */
 bool loop_take(struct loop *l, struct settled *s)
 {
     struct settled **at = &l->correct;
@@ -153,6 +153,6 @@ bool loop_judge(struct loop *l, struct settled *s, const struct verdict *propose
                                  .build_ms = s->build.build_ms});
     if (!loop_stop_now(l, err))
         return true;
-    (void)loop_take(l, s); /* no caller adopts it any more */
+    (void)loop_take(l, s); /* no caller will adopt it */
     return false;
 }

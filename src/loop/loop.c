@@ -5,15 +5,14 @@
  *     synthesize -> judge -> (diagnose -> repair -> judge)*      depth 0
  *     (profile) -> optimize -> judge -> (diagnose -> repair -> judge)*     depth 1, 2, ...
  *
- * loop_first() and loop_follow() are these two lines, loop_step() and
- * loop_repair() (step.c) what is in the parentheses. search.c has the policies
- * that follow more than one line of development. docs/loop.md tells the options.
+ * loop_first() and loop_follow() are these two lines; loop_step() and loop_repair() (step.c) are
+ * what is in parentheses. search.c has the policies with more than one line of development.
+ * docs/loop.md describes the options.
  *
- * A run survives kill -9: what was asked and what came of each attempt is in
- * the store before the next thing begins. To resume, the same loop is run
- * again from its beginning over the stored answers and outcomes (loop_ask()
- * and loop_judge() look there first) until it meets the first thing that was
- * never done. So there is one path through the loop, and no state to restore.
+ * A run survives kill -9: every question and the outcome of every attempt is in the store before
+ * anything else begins. To resume, the same loop is replayed from its beginning over the stored
+ * answers and outcomes (loop_ask() and loop_judge() look there first) until it reaches something
+ * that was never done. So there is only one path through the loop, and no state to restore.
  *
  * Invariants
  * 1. Everything the loop decides follows from the task, the options, the
@@ -27,9 +26,9 @@
 
 enum {
     PROFILE_STALE = 2
-}; /* depths without a gain, after which a profile may name what is missed */
+}; /* depths without a gain after which a profile may show what is missed */
 
-/* The profile of a kernel, taken when it is first wanted and never again. */
+/* The profile of a kernel, taken once, when first needed. */
 static bool loop_profile(struct loop *l, struct settled *from, struct error *err)
 {
     size_t index = (size_t)from->cand.attempt - 1;
@@ -42,7 +41,7 @@ static bool loop_profile(struct loop *l, struct settled *from, struct error *err
     if (from->profile)
         return true;
     loop_event(l, (struct event){.kind = EVENT_STAGE, .text = "profile", .candidate = &from->cand});
-    if (!build->module_path) { /* judged before this process: its files are gone */
+    if (!build->module_path) { /* judged by an earlier process: its files are gone */
         if (!stage_build(l->st, &l->task, &from->cand, l->a, &again, err))
             return false;
         build = &again;
@@ -54,8 +53,8 @@ static bool loop_profile(struct loop *l, struct settled *from, struct error *err
 }
 
 /*
- * Depth 0 from the built-in engineer: all of its steps, the fastest of which
- * the model goes on from. Nothing is found when it cannot write the task.
+ * Depth 0 from the built-in engineer: all of its steps, of which the model continues from the
+ * fastest. Nothing is found if it has no recipe for the task.
  */
 static bool loop_seed(struct loop *l, struct error *err)
 {
@@ -77,7 +76,7 @@ static bool loop_seed(struct loop *l, struct error *err)
             failed = loop_adopt(l, s) ? 0 : failed + 1;
     }
     l->seeding = false;
-    l->first = l->last = l->best; /* depth 0 is where the model begins */
+    l->first = l->last = l->best; /* the model begins at depth 0 */
     if (!l->best)
         loop_event(l, (struct event){.kind = EVENT_NOTE,
                                      .text = "the built-in engineer has no kernel for this task; "
@@ -85,7 +84,7 @@ static bool loop_seed(struct loop *l, struct error *err)
     return true;
 }
 
-/* Where the built-in engineer begins: with the best kernel it found for this task before. */
+/* The built-in engineer begins with the best kernel it found for this task earlier. */
 static bool loop_remembered(struct loop *l, struct candidate *known, struct question *q,
                             struct error *err)
 {
@@ -121,7 +120,7 @@ bool loop_first(struct loop *l, bool *found, struct error *err)
     return true;
 }
 
-/* The depth from which profiles are read, once, for the report: it may be earlier than planned. */
+/* Stores the depth from which profiles are read, for the report; it may be earlier than planned. */
 static bool loop_profile_tell(struct loop *l, struct error *err)
 {
     json_t *data;
@@ -188,7 +187,7 @@ static bool follow_once(struct loop *l, struct lineage *line, int depth, bool *a
     return true;
 }
 
-/* A ladder is finite and ends by itself: the step that matters may come after many that do not. */
+/* A ladder is finite, so patience does not apply: a step that gains may follow many that do not. */
 bool loop_is_ladder(const struct settings *s)
 {
     return strcmp(s->model, "builtin") == 0;

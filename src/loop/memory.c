@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory.c - what other runs of the class learnt on this device, in a few lines for the prompt.
+ * memory.c - what earlier runs of the class learnt on this device, in a few lines for the prompt.
  *
- * Only judged attempts count, with the figures they were judged by. Changes
- * and reasons are other models' words: one line each, of limited length. The
- * text is made once, when a run begins, and stored with it, so that a resumed
- * run asks with the same.
+ * Only judged attempts count, with their judged figures. Changes and reasons were written by other
+ * models: one line each, of limited length. The text is made once, when a run begins, and stored
+ * with it, so that a resumed run sends the same prompt.
  */
 #include "base/buf.h"
 #include "base/json.h"
@@ -16,7 +15,7 @@
 
 enum { MAX_TEXT = 4096, MAX_WORDS = 110, GAINS = 4, FAILURES = 3 };
 
-/* One line of printable text, cut. */
+/* Appends one line of printable text, truncated. */
 static void put_line(struct buf *b, const char *text)
 {
     struct text whole = text_of(text ? text : ""), t = text_cut(whole, MAX_WORDS);
@@ -109,7 +108,7 @@ bool memory_read(struct store *store, const struct task *task, const struct devi
     return true;
 }
 
-/* A transcript is played back elsewhere, where the store knows other things. */
+/* Not for a replayed transcript: it must not depend on the contents of this store. */
 static bool wants_memory(const struct loop *l)
 {
     const char *model = l->settings->model;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * once.c - the loop's steps without the loop: describe, eval.
+ * once.c - single steps of the loop: describe, eval, compile, prompt.
  *
- * `eval` is a run of one attempt, so that its evidence is in the store like
- * any other and `cutegen show last` finds it.
+ * `eval` is a run with one attempt, so that its evidence is in the store like any other and
+ * `cutegen show last` finds it.
  */
 #include "loop/loop.h"
 
@@ -49,7 +49,7 @@ static void tell(void *ctx, const char *step, const struct candidate *cand)
         t->progress->event(t->progress, &ev);
 }
 
-/* The final acceptance, where it is asked for; a refusal is then the verdict that counts. */
+/* The final acceptance if it was asked for; a refusal then becomes the verdict. */
 static bool eval_accept(const struct settings *settings, struct stage *st, struct run *run,
                         const struct candidate *cand, struct arena *a, struct eval_summary *out,
                         struct error *err)
@@ -66,7 +66,7 @@ static bool eval_accept(const struct settings *settings, struct stage *st, struc
     return true;
 }
 
-/* A run of its own; or of a job, which may have begun it before. */
+/* Opens a new run, or the run of a job, which may have begun earlier. */
 static bool open_run(const struct settings *settings, struct store *store,
                      const struct run_spec *spec, struct arena *a, struct run **run,
                      struct error *err)
@@ -81,14 +81,14 @@ static bool open_run(const struct settings *settings, struct store *store,
                     : run_create(store, spec, run, err);
 }
 
-/* Every column of one sitting; the later figures stand. */
+/* Times all baselines together; these figures replace the earlier ones. */
 static bool eval_columns(struct stage *st, struct run *run, const struct candidate *cand,
                          struct arena *a, struct eval_summary *out, struct error *err)
 {
     struct measurement m;
 
     if (!stage_all_baselines(st, &out->task))
-        return true; /* simt: there are none */
+        return true; /* simt has no baselines */
     if (!stage_measure(st, &out->task, &out->build, &out->test, a, &m, err))
         return false;
     if (m.verdict.kind != VERDICT_PASS)
@@ -168,7 +168,7 @@ done:
     return ok;
 }
 
-/* The workshop's device does not outlive it; the summary does. */
+/* Copies the device, since the summary outlives the workshop that owns it. */
 static struct device device_copy(const struct device *d, struct arena *a)
 {
     struct device copy = *d;
@@ -180,7 +180,7 @@ static struct device device_copy(const struct device *d, struct arena *a)
     return copy;
 }
 
-/* Some editors put a mark at the beginning of UTF-8; compilers take it for code. */
+/* Drops the byte order mark that some editors write and compilers take for code. */
 static struct text without_mark(struct text t)
 {
     static const char mark[] = "\xef\xbb\xbf";
@@ -193,7 +193,7 @@ static struct text without_mark(struct text t)
 
 enum { MAX_DECLARED = 4 };
 
-/* "CUTEGEN_SHAPES(BATCH, 1, 512);" as --shapes has it; NULL: the line is not one. */
+/* "CUTEGEN_SHAPES(BATCH, 1, 512);" converted to the form of --shapes; NULL: another line. */
 static const char *declared_range(struct text line, struct arena *a)
 {
     static const char word[] = "CUTEGEN_SHAPES";
@@ -219,7 +219,7 @@ static bool is_given(const char *const *shapes, const char *range)
     return false;
 }
 
-/* What the source declares comes after what the user asked for; a constant has one of the two. */
+/* Adds the declared range of a constant unless the user gave shapes for it. */
 static void add_declared(struct text source, struct arena *a, struct settings *s)
 {
     size_t count = 0, declared = 0;
@@ -242,7 +242,8 @@ static void add_declared(struct text source, struct arena *a, struct settings *s
         s->shapes = all;
 }
 
-/* A .py file is a ModelNew, or kernels with a plan in Python; any other file is CUDA C++. */
+/* Chooses the kind of candidate: a .py file is a ModelNew, or kernels with a plan in Python; any
+ * other file is CUDA C++. */
 static bool choose_door(const char *path, struct arena *a, struct settings *s,
                         struct candidate *cand, struct error *err)
 {
@@ -283,7 +284,7 @@ bool loop_eval(const struct settings *given, const char *task_path, const char *
     if (!choose_door(kernel_path, a, &own, &cand, err))
         goto done;
     add_declared(cand.source, a, &own);
-    /* A store that is a file comes last: a start that fails leaves nothing behind. */
+    /* A store that is a file is opened last, so that a failed start leaves nothing behind. */
     if (!store_possible(own.runs_dir, err) || !loop_share_kernels(&own, &store, a, err) ||
         !stage_open(&own, &st, err) || !stage_warm(st, err) ||
         !stage_describe(st, task_path, a, &out->task, err) ||
@@ -300,7 +301,7 @@ done:
 
 /* ---- compile -------------------------------------------------------------- */
 
-/* What NVRTC takes for an architecture, and nothing that only looks like it. */
+/* Is it an architecture name in NVRTC's form? */
 static bool is_arch(const char *text)
 {
     const char *p = !strncmp(text, "sm_", 3)        ? text + 3
@@ -355,7 +356,7 @@ static bool known_here(void *ctx, const struct task *task, const struct device *
     bool ok;
 
     if (!store_open(settings->runs_dir, settings->store_url, STORE_READ, &store, &none))
-        return true; /* no runs yet: nothing is known */
+        return true; /* no runs yet */
     ok = memory_read(store, task, device, settings->target, "", a, text, err);
     store_close(store);
     return ok;

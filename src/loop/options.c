@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * options.c - what a run was started with, as the store keeps it.
+ * options.c - a run's options, as stored with it.
  *
- * Everything that decides what the loop does, how a kernel is judged and where
- * the model is, is here; what belongs to the machine or to the one who resumes
- * (folders, keys, deadlines, budgets) is not. A flag given with `resume` wins
- * for what may change on the way; about any other a warning is given.
+ * Stored are options that decide what the loop does, how a kernel is judged and which model is
+ * asked; not those of the machine or of the user who resumes (folders, keys, deadlines, budgets). A
+ * flag given with `resume` overrides what may change; any other causes a warning.
  */
 #include "loop/loop.h"
 
@@ -21,8 +20,8 @@ enum {
 };
 
 /*
- * Products, convolutions and attention get structure first and a profile later, as in the paper:
- * from half of the depths on. The paper's depth 11 is beyond what a run of 12 with patience
+ * For gemm, convolution and attention the structure comes first and the profile later, as in the
+ * paper: from half of the depths on. The paper's depth 11 is beyond what a run of 12 with patience
  * reaches. The built-in engineer reads no profile.
  */
 int run_profile_depth(const struct settings *s, const struct run_options *o, enum kernel_class of)
@@ -39,7 +38,7 @@ int run_profile_depth(const struct settings *s, const struct run_options *o, enu
 static const char *const search_names[] = {
     [SEARCH_REFINE] = "refine", [SEARCH_BEAM] = "beam", [SEARCH_RESTARTS] = "restarts"};
 
-/* The settings about the model, by the key that a flag has; strings that may be NULL. */
+/* The string settings about the model, by the key of their flag; may be NULL. */
 struct named {
     const char *flag, *key;
     const char **at;
@@ -85,7 +84,7 @@ static void restore_model(const json_t *j, struct arena *a, struct settings *s,
     struct named list[MODEL_STRINGS];
 
     if (!json_object_get(j, "max_tokens"))
-        return; /* of a version that did not keep them */
+        return; /* stored by a version that did not keep them */
     model_strings(s, list);
     for (size_t i = 0; i < MODEL_STRINGS; i++) {
         const char *kept = json_string_or(j, list[i].key, NULL);
@@ -99,7 +98,7 @@ static void restore_model(const json_t *j, struct arena *a, struct settings *s,
         s->max_tokens = (int)json_int_or(j, "max_tokens", s->max_tokens);
 }
 
-/* What was said with `resume` and is the run's own since it began. */
+/* Warns about flags given with `resume` that were fixed when the run began. */
 static void tell_ignored(const struct run_options *o)
 {
     static const char *const fixed[] = {
@@ -110,7 +109,7 @@ static void tell_ignored(const struct run_options *o)
 
     for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
         if (said(o, fixed[i]))
-            log_warn("--%s is ignored: run %s keeps what it began with", fixed[i], o->resume_id);
+            log_warn("--%s is ignored: run %s keeps its original value", fixed[i], o->resume_id);
 }
 
 json_t *run_options_json(const struct settings *s, const struct run_options *o)
@@ -163,7 +162,7 @@ static const char *const *words(const json_t *list, struct arena *a)
     return out;
 }
 
-/* How it searches. Whether calls go out together changes the order of attempts: it stays too. */
+/* Restores how the run searches, including parallel calls, which change the order of attempts. */
 static void restore_search(const json_t *j, struct run_options *o)
 {
     const char *name = json_string_or(j, "search", "refine");
@@ -180,18 +179,19 @@ static void restore_search(const json_t *j, struct run_options *o)
     o->given = json_bool_or(j, "given", false);
     if (!said(o, "tune"))
         o->tune = (int)json_int_or(j, "tune", 0);
-    if (!said(o, "floor-stop")) /* one of an earlier version was never ended by it */
+    if (!said(o, "floor-stop")) /* runs of earlier versions had no such stop */
         o->floor_stop = (int)json_int_or(j, "floor_stop", 0);
 }
 
-/* A resumed run goes by what it was started with, but for what its flags may change. */
+/* A resumed run keeps its original options, except those that its flags may change. */
 bool run_options_restore(const json_t *j, struct arena *a, struct settings *s,
                          struct run_options *o, struct error *err)
 {
 
     if (!strcmp(json_string_or(j, "kind", ""), "eval")) {
         error_set(err, ERROR_USE,
-                  "%s is one verdict (cutegen eval): there is nothing to go on with", o->resume_id);
+                  "%s is a single verdict (cutegen eval): there is nothing to resume",
+                  o->resume_id);
         return error_hint(err, "cutegen show %s shows it; cutegen eval judges again", o->resume_id);
     }
     s->set = words(json_object_get(j, "set"), a);
@@ -206,10 +206,10 @@ bool run_options_restore(const json_t *j, struct arena *a, struct settings *s,
     s->draws = (int)json_int_or(j, "draws", s->draws);
     s->accept = json_bool_or(j, "accept", s->accept);
     s->backward = json_bool_or(j, "backward", false);
-    /* One of before the settings had names allowed TF32 everywhere or nowhere. */
+    /* Runs stored before the settings had names allowed TF32 everywhere or nowhere. */
     s->baseline = arena_strdup(
         a, json_string_or(j, "baseline", json_bool_or(j, "allow_tf32", false) ? "tf32" : "strict"));
-    /* One of before there were three only says whether it is CUDA C++. */
+    /* Runs stored before there were three languages only say whether it is CUDA C++. */
     s->target = language_named(
         json_string_or(j, "target", json_bool_or(j, "target_cuda", false) ? "cuda" : "cute"));
     s->order = arena_strdup(a, json_string_or(j, "order", "steps"));

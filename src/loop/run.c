@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run.c - a run of the loop from outside: how it begins, is resumed, is watched and ends.
+ * run.c - the life of a run: how it begins, is resumed, is watched and ends.
  */
 #include "base/fs.h"
 #include "base/json.h"
@@ -37,7 +37,7 @@ bool loop_stop_now(struct loop *l, struct error *err)
     if (!loop_interrupts)
         return false;
     error_set(err, ERROR_INTERRUPTED, "stopped");
-    error_hint(err, "go on with: cutegen resume %s", run_id(l->run));
+    error_hint(err, "continue with: cutegen resume %s", run_id(l->run));
     return true;
 }
 
@@ -56,7 +56,7 @@ static bool run_begin(struct loop *l, struct store *store, const struct settings
     bool ok;
 
     json_object_set_new(options, "profile_depth", json_integer(l->profile_from));
-    if (stage_base_url(l->st)) /* also where it came from the environment or is the usual one */
+    if (stage_base_url(l->st)) /* also if it came from the environment or is the default */
         json_object_set_new(options, "base_url", json_from_string(stage_base_url(l->st)));
     ok = run_create(store, &spec, &l->run, err);
     json_decref(options);
@@ -64,7 +64,7 @@ static bool run_begin(struct loop *l, struct store *store, const struct settings
     return ok;
 }
 
-/* What was changed with `resume` holds for the next one too. */
+/* Stores options changed with `resume`, so that they apply to the next resume, too. */
 static bool keep_changes(struct loop *l, struct error *err)
 {
     json_t *options = json_deep_copy(l->past.options), *now;
@@ -84,7 +84,7 @@ static bool keep_changes(struct loop *l, struct error *err)
     return ok;
 }
 
-/* What was reached stays reached: the way back to it is gone again, and none of it is lost. */
+/* Keeps the depth at least as large as the one reached: the replay must pass through all of it. */
 static void keep_depth(struct loop *l)
 {
     int reached = 0;
@@ -99,7 +99,7 @@ static void keep_depth(struct loop *l)
     l->opt.max_depth = reached;
 }
 
-/* Times of one run are compared with each other, so they are of one kind of device. */
+/* Times of one run are compared with each other, so they must come from one kind of device. */
 static bool check_same_device(const struct loop *l, struct error *err)
 {
     const struct device *was = &l->past.device, *is = stage_device(l->st);
@@ -108,11 +108,11 @@ static bool check_same_device(const struct loop *l, struct error *err)
     if (was->kind == is->kind && !strcmp(was->name, is->name) && !strcmp(was_models, models))
         return true;
     error_set(err, ERROR_USE,
-              "run %s began on %s%s%s; here is %s%s%s, and their times say nothing "
-              "about each other",
+              "run %s began on %s%s%s; here is %s%s%s, and their times cannot be "
+              "compared",
               l->opt.resume_id, was->name, *was_models ? " as " : "", was_models, is->name,
               *models ? " as " : "", models);
-    return error_hint(err, "go on where that device is, or start a new run: cutegen run %s",
+    return error_hint(err, "continue where that device is, or start a new run: cutegen run %s",
                       l->task.path);
 }
 
@@ -132,7 +132,8 @@ static bool run_go_on(struct loop *l, struct store *store, struct error *err)
         log_warn("%d model calls were cut short with the process that made them: they are booked "
                  "at their upper bound and asked again",
                  how.killed);
-    /* What was read before the run was ours may be old: another process may have driven it. */
+    /* History read before we owned the run may be stale: another process may have driven the run.
+     */
     run_history_release(&l->past);
     l->past = (struct run_history){0};
     if (!store_run_history(store, l->opt.resume_id, l->a, &l->past, err))
@@ -175,7 +176,7 @@ static void summarise(const struct loop *l, struct run_summary *out)
     out->best_time = l->best->time;
     out->best_test = l->best->test;
     out->first_time = l->first->time;
-    /* Of a resumed run these may be the history's, which goes before the summary does. */
+    /* In a resumed run these may belong to the history, which is freed before the summary. */
     json_own(l->a, json_incref(out->best_time.parts));
     json_own(l->a, json_incref(out->first_time.parts));
     json_own(l->a, json_incref(out->best_test.counters));
@@ -191,8 +192,9 @@ static bool has_column(const struct measurement *m, const char *name)
 }
 
 /*
- * The best kernel once more, in turn with every baseline: cores are idle now, so torch.compile's
- * own work disturbs no measurement. The later figures stand, all columns of one sitting.
+ * Times the best kernel again, interleaved with every baseline. Cores are idle now, so compilation
+ * by torch.compile disturbs no measurement. These figures replace the earlier ones, so that all
+ * columns were measured together.
  */
 static bool loop_all_columns(struct loop *l, struct error *err)
 {
@@ -209,7 +211,7 @@ static bool loop_all_columns(struct loop *l, struct error *err)
         build.verdict.kind != VERDICT_PASS ||
         !stage_measure(l->st, &l->task, &build, &s->test, l->a, &m, &why) ||
         m.verdict.kind != VERDICT_PASS) {
-        log_info("the best kernel is not timed beside every baseline: %s",
+        log_info("the best kernel could not be timed with every baseline: %s",
                  why.kind ? why.text : "another verdict");
         return true;
     }
@@ -217,7 +219,7 @@ static bool loop_all_columns(struct loop *l, struct error *err)
     return run_measured_again(l->run, s->cand.attempt, &m, err);
 }
 
-/* How the run stands in the store when the loop has come back. */
+/* Stores the run's final state after the loop has returned. */
 static void run_close(struct loop *l, bool ok, const struct error *why)
 {
     struct error ignored = {0};
@@ -260,7 +262,8 @@ bool loop_share_kernels(struct settings *set, struct store **store, struct arena
     return true;
 }
 
-/* With the suite's other runs: through a file, or through the store where they may be elsewhere. */
+/* Shares the budget with the suite's other runs: through a file, or through the store if they may
+ * run on other machines. */
 static void share_budget(struct loop *l, struct settings *set, struct store *store)
 {
     if (store && set->kernels)
@@ -308,11 +311,11 @@ bool loop_run(const struct settings *settings, const struct run_options *options
     if (!store_possible(set.runs_dir, err) || !stage_open(&set, &l.st, err) ||
         !stage_warm(l.st, err) || !stage_describe(l.st, l.opt.task_path, a, &l.task, err))
         goto done;
-    /* A new run's store comes last: a start that fails leaves nothing behind. */
+    /* A new run's store is opened last, so that a failed start leaves nothing behind. */
     if (!store && !store_open(set.runs_dir, set.store_url, STORE_WRITE, &store, err))
         goto done;
     l.profile_from = run_profile_depth(&set, &l.opt, l.task.class);
-    if (l.past.options) /* a greater depth does not move it */
+    if (l.past.options) /* a greater depth does not change it */
         l.profile_from = (int)json_int_or(l.past.options, "profile_depth", l.profile_from);
     l.profile_early = l.opt.profile_from < 0 && !loop_is_ladder(&set);
     if (!(l.opt.resume_id ? run_go_on(&l, store, err) : run_begin(&l, store, &set, err)))
@@ -329,7 +332,7 @@ bool loop_run(const struct settings *settings, const struct run_options *options
 done:
     run_release(l.run);
     run_history_release(&l.past);
-    stage_close(l.st); /* first: its builders use the store's kernels */
+    stage_close(l.st); /* before the store, because its builders use the store's kernels */
     store_close(store);
     json_decref(l.history);
     pthread_mutex_destroy(&l.asking);

@@ -2,14 +2,13 @@
 /*
  * search.c - policies that follow more than one line of development.
  *
- * beam: several first kernels; at each depth every kept line proposes, and of
- * all kernels the fastest `beam` go on. restarts: one line after the other, each
- * from a first kernel of its own, with an equal share of the depths. Both use
- * the steps, the counts and the stored answers of the ordinary loop, so a
- * resumed run goes the same way again.
+ * beam: several first kernels; at each depth every kept line proposes kernels, and the fastest
+ * `beam` of all are kept. restarts: one line after another, each from its own first kernel, with an
+ * equal share of the depths. Both use the steps, counters and stored answers of the ordinary loop,
+ * so a resumed run takes the same path again.
  *
  * Invariants
- * 1. The lines are ordered by time, ties by attempt: nothing else decides.
+ * 1. Lines are ordered by time, ties by attempt number; nothing else decides.
  * 2. No two lines hold the same source.
  */
 #include "loop/state.h"
@@ -40,7 +39,7 @@ static bool has_source(const struct beam *b, struct text source)
     return false;
 }
 
-/* The tournament: what was kept and what is new, the fastest stay. */
+/* Merges kept and new kernels and keeps the fastest. */
 static void beam_take(struct loop *l, struct beam *b, struct settled *const *got, size_t n)
 {
     struct settled **all = arena_array(l->a, b->count + n, sizeof(struct settled *));
@@ -58,13 +57,13 @@ static void beam_take(struct loop *l, struct beam *b, struct settled *const *got
             b->lines[b->count++] = all[i];
 }
 
-/* What a kernel must beat to be kept. */
+/* The time that a kernel must beat to be kept. */
 static double beam_bar(const struct beam *b)
 {
     return b->count < b->most ? 0 : b->lines[b->count - 1]->time.time_us;
 }
 
-/* The first kernels: as many as there are to be lines, those that are correct. */
+/* Asks for as many first kernels as there are lines and keeps the correct ones. */
 static bool beam_begin(struct loop *l, struct beam *b, bool *found, struct error *err)
 {
     struct question *q = arena_array(l->a, b->most, sizeof(*q));
@@ -87,7 +86,7 @@ static bool beam_begin(struct loop *l, struct beam *b, bool *found, struct error
     return true;
 }
 
-/* One depth of all lines. *any: at least one new kernel is correct. */
+/* One depth for all lines. *any: at least one new kernel is correct. */
 static bool beam_depth(struct loop *l, struct beam *b, int depth, bool *any, bool *done,
                        struct error *err)
 {
@@ -167,8 +166,8 @@ static bool start_again(struct loop *l, int depth, struct settled **out, struct 
 }
 
 /*
- * The last depth of a start. The shares are those the run began with: a resumed run must take the
- * same way again, and what `resume --depth` adds is the last start's.
+ * The last depth of a start. Shares are computed from the original depth, because a resumed run
+ * must take the same path; the last start gets what `resume --depth` adds.
  */
 static int start_end(const struct run_options *o, int start, int starts)
 {
@@ -208,7 +207,7 @@ bool loop_restarts(struct loop *l, struct error *err)
             return false;
         if (over)
             return true;
-        depth = end + 1; /* a line that gave up early does not pass its share on */
+        depth = end + 1; /* a line that ends early does not pass on its share */
     }
     l->ended = arena_printf(l->a, "%d starts, %s", starts, l->ended);
     return true;

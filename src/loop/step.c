@@ -38,13 +38,13 @@ static bool loop_repair(struct loop *l, struct settled **s, struct error *err)
             if (!loop_ask(l, STAGE_DIAGNOSE, &q, &diagnosis, err))
                 return false;
             if (diagnosis.done)
-                return true; /* it would rather take its step back */
+                return true; /* the model proposes to undo its step instead */
             q.diagnosis = arena_strndup(l->a, diagnosis.reply.text.data, diagnosis.reply.text.len);
         }
         if (!loop_ask(l, STAGE_REPAIR, &q, &patch, err))
             return false;
         if (patch.done || patch.stop)
-            return true; /* likewise */
+            return true; /* the same as above */
         if (patch.verdict.kind != VERDICT_PASS)
             patch.source = broken->source;
         *s = settled_new(l, &patch, broken->depth, repair);
@@ -52,7 +52,7 @@ static bool loop_repair(struct loop *l, struct settled **s, struct error *err)
             return false;
         rejected = NULL;
         if (patch.verdict.kind != VERDICT_PASS) {
-            rejected = patch.verdict.detail; /* same kernel, same fault: ask for a better patch */
+            rejected = patch.verdict.detail; /* same kernel and failure: ask for a better patch */
         } else {
             broken = &(*s)->cand;
             verdict = (*s)->outcome.verdict;
@@ -61,7 +61,8 @@ static bool loop_repair(struct loop *l, struct settled **s, struct error *err)
     return true;
 }
 
-/* A model says STOP: once in a run it is asked for a different idea, the second time the run ends.
+/* Handles a model's STOP: the first in a run is answered with a request for a different idea, the
+ * second ends the run.
  */
 static bool loop_stopped(struct loop *l, const struct proposal *p, struct question *q)
 {
@@ -82,7 +83,7 @@ static int parent_of(const struct question *q)
     return q->current ? q->current->attempt : 0;
 }
 
-/* A reply without code leaves the kernel it was asked about as it is. */
+/* A reply without code keeps the kernel that the question was about. */
 static struct settled *settle(struct loop *l, struct proposal *p, const struct question *q,
                               int depth, int again)
 {
@@ -96,7 +97,7 @@ static void end_done(struct loop *l, const struct proposal *p)
     l->ended = arena_strndup(l->a, p->reply.text.data, strcspn(p->reply.text.data, "\n"));
 }
 
-/* Asks until there is code, for the `again`-th time, judges it, repairs it. */
+/* Asks (for the `again`-th time) until there is code, judges it, repairs it. */
 static bool step_on(struct loop *l, enum stage_kind kind, struct question *q, int depth, int again,
                     struct settled **out, struct error *err)
 {
@@ -137,7 +138,7 @@ static bool passes(const struct settled *s)
     return s && s->outcome.verdict.kind == VERDICT_PASS;
 }
 
-/* All of them said that they are done: ends the search, or asks once for a different idea. */
+/* All replies say STOP: ends the search, or asks once for a different idea. */
 static bool all_done(struct loop *l, enum stage_kind kind, struct question *q, int depth,
                      const struct proposal *p, struct settled **got, bool *done, struct error *err)
 {
@@ -156,7 +157,7 @@ static bool all_done(struct loop *l, enum stage_kind kind, struct question *q, i
     return true;
 }
 
-/* Asked for and built at the same time, judged in order, then repaired in order. */
+/* Asks and builds in parallel, judges in order, then repairs in order. */
 static bool branch_together(struct loop *l, enum stage_kind kind, struct question *q, size_t n,
                             int depth, struct settled **got, bool *done, struct error *err)
 {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * suite.c - many tasks: which they are, some at a time, to the end of the last.
+ * suite.c - run many tasks, several at a time, until all have ended.
  *
- * Every task is a `cutegen run` (or `resume`) in a process of its own, so a
- * task that brings one down takes no other with it. The suite's runs share one
- * budget through a file in its folder; on a GPU they take turns through the
- * device's lease (stage/workshop.h), so that timings never overlap.
+ * Every task is a `cutegen run` (or `resume`) in a process of its own, so a task that crashes it
+ * affects no other. The suite's runs share one budget through a file in its folder; on a GPU they
+ * take turns through the device's lease (stage/workshop.h), so that timings never overlap.
  *
  * Invariants
  * 1. What to do next follows from the store alone: a suite that was killed is
  *    resumed by reading it again.
  * 2. A task has ended when its run is done, or when it cannot have one (it does
  *    not load). Interrupted, out of budget, killed, broken machine: not ended.
- * 3. A task that the machine failed is tried again in the same sitting, after the others, a few
- *    times. That is counted apart (suite_tasks.retries) and says nothing about the task.
+ * 3. A task that the machine failed is tried again by the same command, after the others, a few
+ *    times. Such retries are counted separately (suite_tasks.retries) and do not count against the
+ *    task.
  */
 #include "loop/suite.h"
 #include "base/clock.h"
@@ -42,7 +42,7 @@ enum {
     MAX_LIST_BYTES = 1 << 20,
     MAX_JOBS = 64,
     OUTPUT_BYTES = 4 << 20,
-    MAX_RETRIES = 2, /* of one task, in one sitting */
+    MAX_RETRIES = 2, /* of one task, within one command */
     MAX_WORDS = 160
 };
 
@@ -51,7 +51,7 @@ const char *suite_budget_path(struct arena *a, const char *runs_dir, const char 
     return path_join(a, path_join(a, runs_dir, suite), "budget.json");
 }
 
-/* ---- which tasks ----------------------------------------------------------- */
+/* ---- the list of tasks ----------------------------------------------------------- */
 
 struct task_list {
     const char *paths[MAX_TASKS];
@@ -89,7 +89,7 @@ static bool is_folder(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* A Python file that has a Model; helpers that lie beside tasks have none. */
+/* Is it a Python file with a Model? Helper modules beside tasks have none. */
 static bool is_task(const char *path)
 {
     size_t len = strlen(path);
@@ -114,7 +114,7 @@ static bool add_task(struct task_list *l, const char *path, struct error *err)
     return true;
 }
 
-/* The tasks of a folder; of its folders (level1, level2, ...) when it has none itself. */
+/* The tasks in a folder, or in its subfolders (level1, level2, ...) if it has none itself. */
 static bool list_folder(const char *dir, bool deeper, struct arena *a, struct task_list *l,
                         struct error *err)
 {
@@ -146,7 +146,7 @@ static bool list_folder(const char *dir, bool deeper, struct arena *a, struct ta
     return ok;
 }
 
-/* One path per line, seen from the list's folder; # begins a comment. */
+/* One path per line, relative to the list's folder; # begins a comment. */
 static bool list_file(const char *file, struct arena *a, struct task_list *l, struct error *err)
 {
     const char *slash = strrchr(file, '/');
@@ -227,8 +227,9 @@ struct suite {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     size_t next, done, running;
-    size_t *again, again_count; /* tasks that the machine failed, to be tried after the others */
-    unsigned char *tries;       /* of each task, in this sitting */
+    /* tasks that failed because of the machine, to be retried after the others */
+    size_t *again, again_count;
+    unsigned char *tries; /* tries of each task by this command */
     bool out_of_budget;
     struct error broken; /* the first task that met a broken machine */
 };
@@ -277,7 +278,8 @@ static void fill_words(struct suite *u, struct suite_slot *s, const struct suite
     s->argv[n++] = u->name;
     for (size_t i = 0; u->record.flags[i] && n < ARRAY_LEN(s->argv) - 5; i++)
         s->argv[n++] = u->record.flags[i];
-    /* What is said when it goes on comes later and wins: a larger budget, another deadline. */
+    /* Flags given when the suite is resumed come last and override: a larger budget, another
+     * deadline. */
     for (size_t i = 0;
          u->options->resume && i < json_array_size(u->options->flags) && n < ARRAY_LEN(s->argv) - 5;
          i++)
@@ -301,7 +303,7 @@ static void start_task(struct suite *u, struct suite_slot *s, size_t number)
     u->running++;
     tell(u, SUITE_TASK_BEGINS, t);
     if (pthread_create(&s->thread, NULL, run_task, s) != 0)
-        BUG("no thread for a task");
+        BUG("cannot start a thread for a task");
 }
 
 const char *suite_error_line(struct text out, struct arena *a)
@@ -323,7 +325,7 @@ const char *suite_error_line(struct text out, struct arena *a)
     return found;
 }
 
-/* What a process that ended says about its task. *failed: the machine's fault, not the task's. */
+/* Interprets how a task's process ended. *failed: because of the machine, not the task. */
 static void judge_end(struct suite *u, struct suite_slot *s, bool *ended, bool *failed,
                       const char **problem)
 {
@@ -339,13 +341,13 @@ static void judge_end(struct suite *u, struct suite_slot *s, bool *ended, bool *
         return;
     }
     switch (r->code) {
-    case 0: /* a kernel, or none: the run says which */
+    case 0: /* the run says whether there is a kernel */
     case 1:
         *ended = true;
         *problem = "";
         break;
     case 2:
-        *ended = true; /* it will not load another time either */
+        *ended = true; /* it would not load next time either */
         break;
     case 4:
         u->out_of_budget = true;
@@ -358,7 +360,7 @@ static void judge_end(struct suite *u, struct suite_slot *s, bool *ended, bool *
     }
 }
 
-/* Once more, after the others; or the machine is broken for good. */
+/* Queues the task for another try after the others, or reports a machine that stays broken. */
 static bool try_again(struct suite *u, size_t number, const char *problem, struct error *err)
 {
     if (loop_interrupts || u->tries[number] >= MAX_RETRIES) {
@@ -368,8 +370,7 @@ static bool try_again(struct suite *u, size_t number, const char *problem, struc
     }
     u->tries[number]++;
     u->again[u->again_count++] = number;
-    log_info("%s: the machine failed (%s); it is tried again", u->record.tasks[number].name,
-             problem);
+    log_info("%s: the machine failed (%s); trying again", u->record.tasks[number].name, problem);
     return suite_task_retry(u->store, u->name, number, err);
 }
 
@@ -436,7 +437,7 @@ static bool have_it_done(struct suite *u, struct error *err)
     return suite_watch_workers(&watch, err);
 }
 
-/* A worker takes only some flags from the queue; the others are said when it is started. */
+/* A worker accepts only some flags from the queue; the others are given when it is started. */
 static json_t *flags_to_store(const struct suite_options *options)
 {
     json_t *list = json_array(), *flag;
@@ -457,8 +458,8 @@ static bool may_start(const struct suite *u)
     return (u->next < u->record.count || u->again_count) && !loop_interrupts && !u->out_of_budget;
 }
 
-/* The first that has not ended; then those that are tried again, the one that has waited longest
- * first. False: none is left. */
+/* The first task that has not ended; then those to be retried, the one waiting longest first.
+ * False: none is left. */
 static bool next_task(struct suite *u, size_t *number)
 {
     while (u->next < u->record.count && u->record.tasks[u->next].ended)
@@ -529,12 +530,12 @@ static bool say_why(const struct suite *u, struct error *err)
         error_set(err, ERROR_BUDGET, "the budget was spent after %zu of %zu tasks", u->done,
                   u->record.count);
     else if (u->done < u->record.count)
-        error_set(err, ERROR_MACHINE, "%zu of %zu tasks did not come to an end: %s",
+        error_set(err, ERROR_MACHINE, "%zu of %zu tasks did not finish: %s",
                   u->record.count - u->done, u->record.count,
                   u->broken.kind ? u->broken.text : "their processes were killed");
     else
         return true;
-    return error_hint(err, "go on with: cutegen suite --resume %s", u->name);
+    return error_hint(err, "continue with: cutegen suite --resume %s", u->name);
 }
 
 /* Our own program needs the keys that other programs must not see. */
@@ -550,7 +551,7 @@ static void pass_keys(struct suite *u)
     }
 }
 
-/* The list is read before the store is opened: wrong use leaves nothing behind. */
+/* Reads the list before opening the store, so that wrong use leaves nothing behind. */
 static bool begin_suite(struct suite *u, struct error *err)
 {
     struct task_list *l = xmalloc(sizeof(*l));

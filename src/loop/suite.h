@@ -9,33 +9,33 @@
 /* The text of the last {"error": ...} line among a command's lines of JSON, or NULL. */
 const char *suite_error_line(struct text out, struct arena *a);
 
-/* A suite's or run's name, a task's path, that it takes from there. */
+/* May a worker accept this name of a suite or run, or this task path, from the queue? */
 bool worker_name_allowed(const char *name);
 bool worker_path_allowed(const char *path);
 
-/* What a job becomes here (work.c). */
+/* The command that a job becomes on this machine (work.c). */
 enum { MOST_FLAGS = 140 };
 struct work_place {
     const struct settings *settings;
     struct store *store;
     const char *program;
-    const char *folder; /* whose tasks it takes; absolute, no links */
-    const char *const *own_flags, *const *own_judging; /* of this worker (loop.h) */
+    const char *folder; /* it takes only tasks below this folder; absolute, no links */
+    const char *const *own_flags, *const *own_judging; /* the worker's own flags (loop.h) */
 };
 struct job_work {
     const char *const *words;
-    const char *problem; /* what is not allowed; NULL: nothing */
-    const char *run;     /* that there was before; "": none */
-    char *dir;           /* of files for the process */
+    const char *problem; /* why the job is not allowed; NULL: it is */
+    const char *run;     /* the job's run from an earlier try; "": none */
+    char *dir;           /* folder with files for the process */
 };
 bool work_prepare(const struct work_place *p, const struct job *job, struct arena *a,
                   struct job_work *out, struct error *err);
 void work_release(struct job_work *w); /* also after errors */
-/* JSON, from what the store has of the job by now; *done: its run has ended well. */
+/* The result as JSON, from what the store has of the job; *done: its run has completed. */
 bool work_result(struct store *s, const struct job *job, struct arena *a, const char **result,
                  bool *done, struct error *err);
 
-/* Has the suite's tasks done by workers (workers.c). `ended` is called for each that ends. */
+/* Lets workers run the suite's tasks (workers.c). `ended` is called for each that ends. */
 struct suite_watch {
     const struct settings *settings;
     const struct suite_options *options;

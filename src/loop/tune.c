@@ -2,11 +2,10 @@
 /*
  * tune.c - searches the tunables that the best kernel declares, without a model.
  *
- * Every combination that is tried is an attempt as any other: built, tested,
- * measured, stored, and found again by `resume`. The next one is always the
- * nearest to the best so far, so that neighbours come first. What cannot win
- * is left out: what violates a condition, and what lies beyond a neighbour of
- * the best that did not build or was clearly slower.
+ * Every combination that is tried is an ordinary attempt: built, tested, measured, stored, and
+ * reused by `resume`. The next one is always the nearest to the best so far. Combinations that
+ * cannot win are skipped: those that violate a condition, and those beyond a neighbour of the best
+ * that did not build or was clearly slower.
  *
  * Invariants
  * 1. What is tried next follows from the source and the outcomes alone.
@@ -21,7 +20,7 @@
 
 enum { MAX_COMBINATIONS = 1 << 16, MAX_KERNEL_BYTES = 4 << 20 };
 
-static const double CLEARLY = 1.10; /* slower by so much: nothing better lies beyond */
+static const double CLEARLY = 1.10; /* a direction that is slower by this factor is not followed */
 
 struct combination {
     int at[TUNABLES_MAX];
@@ -30,7 +29,7 @@ struct combination {
 
 struct tuning {
     struct tunables t;
-    struct text source; /* what the tunables were read from */
+    struct text source; /* the source the tunables were read from */
     struct combination *tried;
     int count, best; /* index of the best in `tried` */
     int total, pruned, forbidden;
@@ -63,7 +62,7 @@ static int distance(const struct tuning *u, const int *at)
     return far;
 }
 
-/* Whether a neighbour of the best, in one of its directions, has shown this direction to be slower.
+/* Has a neighbour of the best already shown one of this combination's directions to be slower?
  */
 static bool beyond_a_worse_one(const struct tuning *u, const int *at)
 {
@@ -87,7 +86,7 @@ static bool beyond_a_worse_one(const struct tuning *u, const int *at)
     return false;
 }
 
-/* The nearest that was not tried and may win; false: there is none. */
+/* The nearest untried combination that may win; false: there is none. */
 static bool next_combination(struct tuning *u, int *number)
 {
     int near = -1;
@@ -201,13 +200,13 @@ bool loop_tune(struct loop *l, struct error *err)
     return true;
 }
 
-/* The kernel of `cutegen tune`; of a resumed one, as the store has it. */
+/* The kernel of `cutegen tune`; when resumed, the store's copy. */
 bool loop_given(struct loop *l, struct error *err)
 {
     static const struct verdict proposed = {.kind = VERDICT_PASS, .summary = "", .detail = ""};
     struct settled *s = arena_alloc(l->a, sizeof(*s));
 
-    s->cand.change = "the kernel as it was given";
+    s->cand.change = "the given kernel";
     if (l->past.attempt_count)
         s->cand.source = l->past.attempts[0].candidate.source;
     else if (!l->opt.kernel_path)
@@ -217,6 +216,6 @@ bool loop_given(struct loop *l, struct error *err)
     if (!loop_judge(l, s, &proposed, STAGE_SYNTHESIZE, 0, err))
         return false;
     if (!loop_adopt(l, s))
-        l->ended = "the kernel as it was given is not correct";
+        l->ended = "the given kernel is not correct";
     return true;
 }

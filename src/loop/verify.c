@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * verify.c - is an exported folder what was judged, and is that still right.
+ * verify.c - check that an exported folder is what was judged and still passes.
  *
  *     files      every file has the hash that the record names
- *     python     what an import runs is this cutegen's own, and there is no other file
- *     store      the code is what the run judged, where this machine's store has that run
- *     source     the source, built again for the device it was judged on, gives that very code
- *     launches   its plan gives that very launch list
- *     judge      the exported code itself passes on this machine
+ *     python the Python that an import runs is this cutegen's own, and there is no other file store
+ *     the code is what the run judged, where this machine's store has that run source the source,
+ *     built again for the device it was judged on, gives exactly that code launches its plan gives
+ *     exactly that launch list judge the exported code itself passes on this machine
  *
- * The folder is data from outside: it may lie, and the others do not believe it.
+ * The folder is untrusted data: no other step relies on what its record claims.
  */
 #include "base/fs.h"
 #include "base/hash.h"
@@ -37,7 +36,7 @@ static const char *short_hash(const char *hash, struct arena *a)
 
 /* ---- hashes --------------------------------------------------------------------- */
 
-/* The name of a file in the folder of the gradients' kernel, or in the export's own. */
+/* A file's name within the folder of the gradients' kernel, or within the export itself. */
 static const char *inner_name(const char *name)
 {
     static const char within[] = EXPORT_BACKWARD "/";
@@ -107,7 +106,7 @@ static void verify_native(const struct exported *e, struct arena *a, struct veri
     }
 }
 
-/* Of several judged shapes, the first is built and judged again. */
+/* Only the first of several judged shapes is built and judged again. */
 static void verify_cases(const struct exported *e, struct arena *a, struct verify_summary *s)
 {
     size_t count = json_array_size(json_object_get(e->table, "cases"));
@@ -150,7 +149,7 @@ static void verify_store(const struct settings *settings, const struct exported 
 
 /* ---- source --------------------------------------------------------------------- */
 
-/* Other compilers give other code; that is not the export's fault. */
+/* Different compiler versions give different code, which is not the export's fault. */
 static const char *other_tools(struct stage *st, const struct exported *e, struct arena *a)
 {
     static const char *const names[] = {"nvrtc", "cutlass"};
@@ -245,7 +244,7 @@ static bool judge_code(struct stage *st, const struct task *task, const struct e
     return true;
 }
 
-/* The judged shapes against those of the reference beside them. */
+/* Do the judged shapes equal those of reference.py? */
 static bool same_shapes(const struct task *task, const struct exported *e)
 {
     const json_t *one = json_array_get(json_object_get(e->table, "cases"), 0);

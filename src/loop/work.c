@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * work.c - what a job of the queue becomes: the words of a command of ours, and its result.
+ * work.c - turn a job of the queue into a cutegen command, and collect its result.
  *
  *     kind       command                          result
  *     run        run TASK, or resume RUN          of its best kernel
@@ -11,9 +11,9 @@
  *     compile    compile KERNEL NAME...           whether the store has it
  *
  * Invariants
- * 1. What comes from the queue is checked before it becomes a word of a command: a name is a name,
- *    a path is absolute, a flag is one word of a list.
- * 2. A result is read from the store, so a job that was done twice has one.
+ * 1. What comes from the queue is checked before it becomes a word of a command: names match a
+ *    pattern, paths are absolute, flags are on a list.
+ * 2. A result is read from the store, so a job that ran twice still has one result.
  */
 #include "base/fs.h"
 #include "base/hash.h"
@@ -35,10 +35,10 @@ enum {
     RESULT_BYTES = 1 << 18,
 };
 
-/* ---- what a job may say ------------------------------------------------------ */
+/* ---- what a job may contain ------------------------------------------------------ */
 
-/* Flags that say how hard to try and how to judge. Everything that names a program, a file, a key
- * or an address is missing here. */
+/* Flags about effort and judging. Deliberately not listed: everything that names a program, a file,
+ * a key or an address. */
 static const char *const allowed[] = {
     "depth",        "repairs",        "patience",      "profile-from",   "width",
     "seed",         "fresh",          "advance",       "search",         "beam",
@@ -51,7 +51,7 @@ static const char *const allowed[] = {
     "compile",      "compile-on",     "ahead",         "order",          "tune",
 };
 
-/* A model is asked with this worker's key; one that is a command would run here. */
+/* Models are asked with this worker's key; exec:COMMAND would run a command here. */
 static bool model_allowed(const char *value)
 {
     static const char *const providers[] = {"builtin", "openai:", "responses:", "anthropic:"};
@@ -81,7 +81,7 @@ bool worker_flag_allowed(const char *flag)
     return false;
 }
 
-/* Names of runs and suites are folders here and words of commands. */
+/* Names of runs and suites become folders and command arguments here. */
 bool worker_name_allowed(const char *name)
 {
     size_t len = strlen(name);
@@ -98,7 +98,7 @@ static bool is_printable(const char *text)
     return true;
 }
 
-/* A task is a Python file. Who put it there is not asked: its code runs confined, as every task. */
+/* A task is a Python file. Its origin does not matter: its code runs confined, like every task. */
 bool worker_path_allowed(const char *path)
 {
     size_t len = strlen(path);
@@ -107,7 +107,7 @@ bool worker_path_allowed(const char *path)
            is_printable(path);
 }
 
-/* Wherever links lead. A file that is not there is the run's to refuse. */
+/* Compares after resolving links. The run itself refuses a missing file. */
 static bool lies_in(const char *path, const char *folder)
 {
     char *file = realpath(path, NULL), *dir = realpath(folder, NULL);
@@ -127,7 +127,7 @@ static const char *refused(struct arena *a, const char *what, const char *text)
     for (; text[n] && n < sizeof(shown) - 1; n++)
         shown[n] = text[n] < ' ' || text[n] == 127 ? '?' : text[n];
     shown[n] = '\0';
-    return arena_printf(a, "a worker takes no such %s from the queue: %s", what, shown);
+    return arena_printf(a, "a worker does not accept this %s from the queue: %s", what, shown);
 }
 
 /* ---- words ------------------------------------------------------------------ */
@@ -143,7 +143,7 @@ static void add(struct word_list *w, const char *word)
         w->list[w->count++] = word;
 }
 
-/* This worker's own configuration, which flags of a job may override. */
+/* Adds this worker's own flags, which flags of a job may override. */
 static void add_own(struct word_list *w, const char *const *flags)
 {
     for (; flags && *flags; flags++)
@@ -166,7 +166,7 @@ static const char *flag_problem(const char *flag, struct arena *a)
     if (strlen(flag) > FLAG_BYTES || !is_printable(flag))
         return refused(a, "flag", flag);
     if (!worker_flag_allowed(flag))
-        return arena_printf(a, "%s; set it where the worker is started", refused(a, "flag", flag));
+        return arena_printf(a, "%s; set it when starting the worker", refused(a, "flag", flag));
     return NULL;
 }
 
@@ -174,7 +174,7 @@ static const char *path_problem(const struct work_place *p, const char *path, st
 {
     if (!worker_path_allowed(path))
         return refused(a, "path", path);
-    if (!lies_in(path, p->folder)) /* a link that leads out of it */
+    if (!lies_in(path, p->folder)) /* a link that leads out of the folder */
         return arena_printf(a, "%s; it serves %s", refused(a, "path", path), p->folder);
     return NULL;
 }
@@ -192,7 +192,7 @@ static const char *suite_problem(const struct work_place *p, const struct suite_
     if (!problem && t->run && !worker_name_allowed(t->run))
         problem = refused(a, "run", t->run);
     for (size_t i = 0; !problem && suite->flags[i]; i++)
-        problem = i >= MOST_FLAGS ? "a worker takes no so many flags from the queue"
+        problem = i >= MOST_FLAGS ? "a worker does not accept that many flags from the queue"
                                   : flag_problem(suite->flags[i], a);
     return problem;
 }
@@ -223,9 +223,9 @@ static bool prepare_task(const struct work_place *p, const struct job *job, stru
     return true;
 }
 
-/* ---- a job by itself ---------------------------------------------------------- */
+/* ---- single jobs ---------------------------------------------------------- */
 
-/* The file as it was when it was asked for: what was meant to be judged. */
+/* The file must be unchanged since the job was added: that is what was meant to be judged. */
 static const char *task_problem(const struct job *job, const json_t *payload, struct arena *a)
 {
     const char *want = json_string_or(payload, "task", NULL);
@@ -249,7 +249,7 @@ static const char *payload_problem(const struct work_place *p, const struct job 
     const char *problem = NULL;
 
     if (!json_is_object(payload) || !json_is_array(flags))
-        return "a worker takes no such payload from the queue";
+        return "a worker does not accept this payload from the queue";
     if (job->kind != JOB_COMPILE)
         problem = path_problem(p, job->path, a);
     if (!problem && job->kind != JOB_COMPILE && job->kind != JOB_RUN && job->kind != JOB_EVAL &&
@@ -260,13 +260,14 @@ static const char *payload_problem(const struct work_place *p, const struct job 
     for (size_t i = 0; !problem && i < json_array_size(flags); i++) {
         const char *flag = json_string_value(json_array_get(flags, i));
 
-        problem = i >= MOST_FLAGS ? "a worker takes no so many flags from the queue"
+        problem = i >= MOST_FLAGS ? "a worker does not accept that many flags from the queue"
                                   : flag_problem(flag ? flag : "", a);
     }
     return problem ? problem : task_problem(job, payload, a);
 }
 
-/* A kernel of the store as a file. Its name is for people; only some letters get into it. */
+/* Writes a kernel from the store to a file. Its name is for people; only safe characters are kept.
+ */
 static bool write_kernel(const struct work_place *p, const struct job *job, const json_t *payload,
                          struct arena *a, struct job_work *out, const char **path,
                          struct error *err)
@@ -417,7 +418,7 @@ static json_t *run_json(const struct run_history *h)
     return o;
 }
 
-/* Did it succeed? The store has the result that is waited for. */
+/* Did it succeed? The store has the result that others wait for. */
 static bool compile_result(struct store *s, const struct job *job, struct arena *a,
                            const char **result, struct error *err)
 {
@@ -454,7 +455,7 @@ bool work_result(struct store *s, const struct job *job, struct arena *a, const 
     o = run_json(&h);
     *done = h.info.state == RUN_DONE;
     *result = json_line(o, a);
-    if (strlen(*result) > RESULT_BYTES) { /* the run has it all */
+    if (strlen(*result) > RESULT_BYTES) { /* the run has the complete result */
         json_object_del(o, "profile");
         *result = json_line(o, a);
     }

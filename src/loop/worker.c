@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * worker.c - a worker: claims jobs from the store's queue and does them here.
+ * worker.c - a worker: claims jobs from the store's queue and runs them on this machine.
  *
- * Each is a command of ours in a process of its own (work.c), as in suite.c. The worker
- * only holds the lease: it renews it while the process runs, and stops the process when the lease
- * is lost. Everything else is in the store through the run.
+ * Each is a cutegen command in a process of its own (work.c), as in suite.c. The worker only holds
+ * the lease: it renews it while the process runs, and stops the process when the lease is lost.
+ * Everything else is in the store through the run.
  *
  * Invariants
- * 1. A job is data from whoever may write the queue. It names a task file and flags of a list;
- *    programs, keys, addresses and folders are this worker's own configuration.
- * 2. A lost connection ends nothing: the worker connects again; a lease that ran out meanwhile is
- *    another worker's.
- * 3. Asked to end (SIGTERM), it lets its process finish the attempt under way (a model call that is
- *    paid for is not thrown away) for GRACE_MS, then stops it, gives the lease back and does not
- *    count the try.
+ * 1. A job is data from anyone who can write to the queue. It names a task file and flags from a
+ *    list; programs, keys, addresses and folders come from this worker's own configuration.
+ * 2. A lost connection ends nothing: the worker reconnects; if its lease ran out meanwhile, the job
+ *    belongs to another worker.
+ * 3. Asked to end (SIGTERM), it gives its process GRACE_MS to finish the current attempt (a paid
+ *    model call is not thrown away), then stops it, returns the lease and does not count the try.
  */
 #include "base/clock.h"
 #include "base/fs.h"
@@ -32,12 +31,12 @@
 
 enum {
     OUTPUT_BYTES = 4 << 20,
-    WAIT_MS = 2000,      /* between two polls of an empty queue */
-    RECONNECT_MS = 1000, /* and growing */
+    WAIT_MS = 2000,      /* pause between two polls of an empty queue */
+    RECONNECT_MS = 1000, /* first pause; it grows */
     RECONNECT_MAX_MS = 15000,
-    DRIVEN_MS = 5000,     /* another process still drives the run: its lease ran out first */
-    BROKEN_MS = 2000,     /* times the number of tries */
-    GRACE_MS = 45 * 1000, /* Slurm asks a minute before it kills (workers.c) */
+    DRIVEN_MS = 5000,     /* pause while a process whose lease ran out still drives the run */
+    BROKEN_MS = 2000,     /* pause after a failure, times the number of tries */
+    GRACE_MS = 45 * 1000, /* Slurm sends SIGTERM a minute before it kills (workers.c) */
 };
 
 struct work_here {
@@ -50,14 +49,14 @@ struct work_here {
     const char *folder; /* whose tasks it takes; absolute, no links */
     const char *env[8];
     int64_t idle_since_ms, beat_at_ms;
-    const struct job *job; /* under way */
-    bool lost;             /* its lease */
+    const struct job *job; /* the current job */
+    bool lost;             /* its lease was lost */
     int64_t asked_ms;      /* when we were asked to end; 0: not yet */
     int ended;
-    bool told_elsewhere; /* that tasks of other folders wait */
+    bool told_elsewhere; /* the user was told that tasks of other folders wait */
 };
 
-/* ---- the store, again and again ------------------------------------------------ */
+/* ---- connection and lease ------------------------------------------------ */
 
 static void tell(struct work_here *w, enum worker_event_kind kind, const char *text)
 {
@@ -67,7 +66,7 @@ static void tell(struct work_here *w, enum worker_event_kind kind, const char *t
         w->progress->event(w->progress, &ev);
 }
 
-/* Six signs of life in a lease: one that is late is not the end of it. */
+/* Six heartbeats per lease, so that a late one does not end it. */
 static int beat_ms(const struct work_here *w)
 {
     return (w->worker.lease_ms > 0 ? w->worker.lease_ms : LEASE_MS) / 6;
@@ -79,7 +78,7 @@ static bool asked_to_end(const struct work_here *w)
     return loop_interrupts > 0;
 }
 
-/* Until the server answers, or we are to end. */
+/* Retries until the server answers or the worker must end. */
 static bool connect_again(struct work_here *w, const struct error *why)
 {
     int wait_ms = RECONNECT_MS;
@@ -103,7 +102,7 @@ static bool ask_now(void *ctx)
     return asked_to_end(ctx);
 }
 
-/* Twice asked, or once and long enough ago. */
+/* Asked to end twice, or once and long enough ago. */
 static bool out_of_patience(struct work_here *w)
 {
     if (!asked_to_end(w))
@@ -113,7 +112,7 @@ static bool out_of_patience(struct work_here *w)
     return loop_interrupts > 1 || clock_ms() - w->asked_ms > GRACE_MS;
 }
 
-/* While the process runs: renews the lease, and says when to stop. */
+/* Called while the process runs: renews the lease and says when to stop. */
 static bool stop_now(void *ctx)
 {
     struct work_here *w = ctx;
@@ -138,7 +137,7 @@ static bool stop_now(void *ctx)
 
 /* ---- one job ------------------------------------------------------------------ */
 
-/* The lease is ours still; whatever happens to the connection, this has to be said. */
+/* The lease is still ours, so the end must be reported whatever happens to the connection. */
 static void say_end(struct work_here *w, const struct job_end *end)
 {
     struct error err = {0};
@@ -164,7 +163,7 @@ static void say_back(struct work_here *w, bool counts, int after_ms, const char 
     tell(w, WORKER_RETURNS, problem ? problem : "");
 }
 
-/* The run that the job has now; "": none. */
+/* The job's present run; "": none. */
 static bool run_now(struct work_here *w, struct arena *a, const char **run, struct error *err)
 {
     struct suite_record suite;
@@ -184,20 +183,21 @@ static bool run_now(struct work_here *w, struct arena *a, const char **run, stru
     return true;
 }
 
-/* A worker whose lease ran out was still at it: began the run meanwhile, or drives it. */
+/* Is a worker whose lease ran out still active: has it begun the run meanwhile, or does it drive
+ * it? */
 static bool somebody_else_has_it(struct work_here *w, const char *before, struct arena *a)
 {
     struct error ignored = {0};
     const char *run;
 
     if (!w->store || !run_now(w, a, &run, &ignored))
-        return true; /* look again later */
+        return true; /* check again later */
     return *run && (strcmp(run, before) != 0 || store_run_driven(w->store, run));
 }
 
-/* A process that was killed may have left a reply that is paid for (store/call.c), in a folder that
- * only this machine has: into the store with it before another machine goes on. The run itself is
- * not touched: another worker may have it by now, or it is done. */
+/* A killed process may have left a paid reply (store/call.c) in a folder that only this machine
+ * has: it is put into the store before another machine continues. The run itself is not touched:
+ * another worker may have it by now, or it is done. */
 static void save_replies(struct work_here *w, struct arena *a)
 {
     struct error ignored = {0};
@@ -207,7 +207,7 @@ static void save_replies(struct work_here *w, struct arena *a)
         store_replies_collect(w->store, id, &ignored);
 }
 
-/* With what the store has of it: state and result change together. */
+/* Reports the end with the result from the store: state and result change together. */
 static void say_done(struct work_here *w, struct job_end *end, struct arena *a)
 {
     struct error err = {0};
@@ -238,13 +238,14 @@ static void judge_end(struct work_here *w, const char *run, const struct proc_re
     } else if (r->code == 2 && somebody_else_has_it(w, run, a)) {
         say_back(w, false, DRIVEN_MS, said);
     } else {
-        end.ended = r->code != 4; /* a spent budget: until it is asked for again */
+        /* code 4: the budget is spent, so the job waits until it is asked for again */
+        end.ended = r->code != 4;
         end.problem = r->code >= 2 && said ? said : "";
         say_done(w, &end, a);
     }
 }
 
-/* Whoever had it before may have come to its end and not said so. */
+/* An earlier worker may have completed the job without reporting it. */
 static bool done_before(struct work_here *w, struct arena *a)
 {
     struct error ignored = {0};
@@ -291,7 +292,7 @@ static void do_job(struct work_here *w, struct arena *a)
     work_release(&work);
 }
 
-/* ---- the whole ------------------------------------------------------------------ */
+/* ---- the worker's loop ------------------------------------------------------------------ */
 
 static bool idle_too_long(const struct work_here *w)
 {
@@ -299,7 +300,7 @@ static bool idle_too_long(const struct work_here *w)
            clock_ms() - w->idle_since_ms >= (int64_t)w->options->idle_exit_s * 1000;
 }
 
-/* Once: whoever waits for those tasks would wonder. */
+/* Said once, because someone waiting for those tasks would wonder. */
 static void tell_elsewhere(struct work_here *w, struct arena *a)
 {
     struct error ignored = {0};
@@ -313,7 +314,7 @@ static void tell_elsewhere(struct work_here *w, struct arena *a)
                       path, w->folder));
 }
 
-/* Polls the queue once; false: it is time to end. */
+/* Polls the queue once; false: the worker should end. */
 static bool work_once(struct work_here *w, struct error *err)
 {
     struct arena *a = arena_new();
@@ -404,7 +405,8 @@ bool loop_worker(const struct settings *settings, const struct worker_options *o
     }
     lost = (struct error){0};
     if (ok && w.store)
-        worker_end(w.store, &w.worker, &lost); /* else it is seen to be gone later */
+        /* if this fails, others notice later that it is gone */
+        worker_end(w.store, &w.worker, &lost);
     if (server >= 0)
         close(server);
     store_close(w.store);

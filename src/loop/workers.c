@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workers.c - a suite done by workers: puts its tasks into the queue, has workers launched, waits.
+ * workers.c - a suite done by workers: queue its tasks, launch workers, wait.
  *
- * Hides who launches them: this process (local:N), Slurm (slurm:N,OPTION=VALUE,...), or the user
- * (none). The suite is finished when no job of it waits or is leased, no matter which worker did
- * them; so this process may end at any time and another goes on.
+ * Hides how they are launched: this process (local:N), Slurm (slurm:N,OPTION=VALUE,...), or the
+ * user (none). The suite is finished when no job of it waits or is leased, no matter which worker
+ * ran them; so this process may end at any time and another can continue.
  */
 #include "base/buf.h"
 #include "base/clock.h"
@@ -27,8 +27,8 @@ enum {
     LOOK_MS = 1000,
     SLURM_LOOK_MS = 10 * 1000,
     SLURM_IDLE_S = 60,
-    BUILDER_IDLE_S = 3600,  /* while models think, nothing is to be compiled */
-    GOODBYE_MS = 60 * 1000, /* a worker lets its process finish and gives the lease back */
+    BUILDER_IDLE_S = 3600,  /* long, because nothing is compiled while models think */
+    GOODBYE_MS = 60 * 1000, /* time for a worker to let its process finish and return the lease */
     SCRIPT_BYTES = 1 << 16,
 };
 
@@ -44,7 +44,7 @@ struct launcher {
     int64_t slurm_seen_ms;
 };
 
-/* ---- what was asked for --------------------------------------------------------- */
+/* ---- options --------------------------------------------------------- */
 
 static bool refuse_workers(const struct launcher *l, const char *text, struct error *err)
 {
@@ -77,7 +77,7 @@ static bool read_launcher(const char *text, struct launcher *l, struct error *er
     return true;
 }
 
-/* The folder that all tasks of the suite lie in: its workers need no other. */
+/* The common folder of the suite's tasks, the only one its workers need. */
 static const char *tasks_folder(const struct launcher *l)
 {
     struct suite_record suite;
@@ -95,13 +95,13 @@ static const char *tasks_folder(const struct launcher *l)
         for (; common[n] && common[n] == path[n]; n++)
             slash = common[n] == '/' ? n : slash;
         common[slash ? slash : 1] = '\0';
-        if (slash) /* so that the next one agrees up to it */
+        if (slash) /* shorten the common prefix to a folder */
             common = arena_printf(l->a, "%s/", common);
     }
     return common ? common : "/";
 }
 
-/* What a worker is started with: flags that it would not take from the queue are said here. */
+/* A worker's arguments, with the flags that it would not accept from the queue. */
 static const char *const *worker_words(const struct launcher *l, int idle_exit_s)
 {
     const struct suite_watch *watch = l->watch;
@@ -153,7 +153,7 @@ static bool kid_alive(struct child *kid)
 {
     if (!kid)
         return false;
-    (void)child_quiet(kid); /* whatever it says is not ours to keep */
+    (void)child_quiet(kid); /* its output is discarded */
     return kill(child_pid(kid), 0) == 0;
 }
 
@@ -210,7 +210,7 @@ static const char *batch_script(struct launcher *l)
     return text;
 }
 
-/* Runs one of Slurm's commands; what it printed. */
+/* Runs one of Slurm's commands and returns its output. */
 static bool slurm_ask(struct launcher *l, const char *const *argv, const char *input,
                       struct text *out, struct error *err)
 {
@@ -258,7 +258,7 @@ static bool launch_slurm(struct launcher *l, struct error *err)
     return true;
 }
 
-/* Asked now and then; between two answers the last one holds. */
+/* Asks Slurm from time to time; in between the last answer is reused. */
 static bool slurm_alive(struct launcher *l)
 {
     const char *argv[] = {"squeue", "--noheader", "--jobs", l->slurm_job, "--format=%T", NULL};
@@ -268,7 +268,7 @@ static bool slurm_alive(struct launcher *l)
     if (clock_ms() - l->slurm_seen_ms < SLURM_LOOK_MS)
         return true;
     l->slurm_seen_ms = clock_ms();
-    /* A controller that does not answer says nothing about the workers. */
+    /* If the controller does not answer, assume that the workers live. */
     return !slurm_ask(l, argv, "", &out, &ignored) || out.len > 0;
 }
 
@@ -282,7 +282,7 @@ static void stop_slurm(struct launcher *l)
         slurm_ask(l, argv, "", &out, &ignored);
 }
 
-/* ---- the whole ----------------------------------------------------------------------- */
+/* ---- from start to end ----------------------------------------------------------------------- */
 
 static bool launch(struct launcher *l, struct error *err)
 {
@@ -343,7 +343,7 @@ static bool watch_to_the_end(struct launcher *l, struct error *err)
     }
 }
 
-/* Builders come first: what runs find none, compile themselves. */
+/* Builders start first: runs that find none compile themselves. */
 bool suite_watch_workers(const struct suite_watch *watch, struct error *err)
 {
     struct launcher l = {.watch = watch, .a = arena_new()}, b = {.builds = true, .watch = watch};

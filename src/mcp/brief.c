@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * brief.c - a judgement in few words: first the cause, then the line, then the fix.
+ * brief.c - a short judgement: first the cause, then the line, then the fix.
  *
- * A model reads this many times in one conversation; what it rarely needs is
- * in the evidence resource.
+ * A model reads this many times in one conversation; details are in the evidence resource.
  */
 #include "base/text.h"
 #include "mcp/tools.h"
@@ -18,7 +17,7 @@ json_t *json_or_null(json_t *v)
     return v ? json_incref(v) : json_null();
 }
 
-/* A string that is not empty, cut; else null. */
+/* A non-empty string, truncated; else null. */
 static json_t *cut_string(const json_t *v, size_t most)
 {
     struct text t = {json_string_value(v), json_string_length(v)};
@@ -89,8 +88,8 @@ void brief_time(const json_t *brief, struct buf *out)
                    : " (modelled, not measured)");
 }
 
-/* On one line, whatever it holds: the text of a candidate's own exception must not look like a line
- * of the judge's. */
+/* Appends text as one line, so that a candidate's exception text cannot imitate a line of the
+ * judge. */
 static void put_flat(const char *text, struct buf *out)
 {
     for (; *text; text++)

@@ -85,7 +85,7 @@ static void on_line(void *ctx, struct text line)
     json_decref(event);
 }
 
-/* Additions to the environment: settings of this server, keys where a model may be asked. */
+/* Additions to the environment: settings of this server, and keys if a model may be asked. */
 static const char *const *environment(const struct mcp_job *j, const struct mcp_command *c)
 {
     const struct mcp_config *config = &j->mcp->config;
@@ -198,8 +198,8 @@ static bool is_below(const char *path, const char *root)
            (path[len] == '/' || path[len] == '\0' || (len && root[len - 1] == '/'));
 }
 
-/* Where it really is. Of what does not exist yet, the nearest folder above that does; the rest is
- * names, none of them "..". NULL: unknown. */
+/* The path with links resolved. For a path that does not exist, the nearest existing folder is
+ * resolved and the rest must not contain "..". NULL: unknown. */
 static char *real_place(const char *path, struct arena *a)
 {
     char *at = path_from_here(a, path), *real, *out, *slash;
@@ -256,7 +256,8 @@ bool argument_file(struct mcp_job *j, const json_t *args, const char *path_key,
     if (path) {
         if (!path_allowed(j->mcp, path, j->a, why))
             return false;
-        *out = path_absolute(j->a, path); /* what was checked, not a link to elsewhere later */
+        /* the checked path itself, so that changing a link later has no effect */
+        *out = path_absolute(j->a, path);
         if (file_exists(*out))
             return true;
         return error_set(why, ERROR_USE, "there is no file %s", path);

@@ -10,7 +10,7 @@
 
 enum { COMMAND_FLAGS = 40, COMMAND_WORDS = 4 };
 
-/* Its strings are borrowed until it has run. Words stand behind "--": none of them is a flag. */
+/* Strings are borrowed until it has run. Words are placed after "--", so none can be a flag. */
 struct mcp_command {
     const char *program, *name;
     const char *flags[COMMAND_FLAGS], *words[COMMAND_WORDS];
@@ -25,16 +25,16 @@ struct mcp_command command_of(const struct mcp *m, const char *name);
 void command_word(struct mcp_command *c, const char *word);
 void command_flag(struct mcp_command *c, const char *flag,
                   const char *value); /* value NULL: none */
-/* Device, target and sizes that a tool's arguments name. */
+/* Adds the device, target and sizes that a tool's arguments name. */
 bool command_where(struct mcp_job *j, struct mcp_command *c, const json_t *args, struct error *why);
 /*
- * Runs it and gives the object on its last line, which lives in j->a. False: it could not be done;
- * `why` has the message and what to do next, or says that it was cancelled. Steps of the command
- * are the job's progress.
+ * Runs it and returns the JSON object on its last line, in j->a. False: it failed; `why` has the
+ * message and what to do next, or says that it was cancelled. The command's steps become the job's
+ * progress.
  */
 bool command_run(struct mcp_job *j, const struct mcp_command *c, const json_t **out,
                  struct error *why);
-/* The same without --json: what it wrote. */
+/* The same without --json: returns its output. */
 bool command_text(struct mcp_job *j, const struct mcp_command *c, struct text *out,
                   struct error *why);
 
@@ -44,11 +44,11 @@ bool command_text(struct mcp_job *j, const struct mcp_command *c, struct text *o
  */
 bool argument_file(struct mcp_job *j, const json_t *args, const char *path_key,
                    const char *text_key, const char *name, const char **out, struct error *why);
-/* A folder that goes with the job. */
+/* A folder that is removed with the job. */
 bool job_folder(struct mcp_job *j, char **out, struct error *why);
-/* "last", or an id; nothing that could be a flag. */
+/* Accepts "last" or an id, nothing that could be a flag. */
 bool argument_run(const json_t *args, const char **out, struct error *why);
-/* Where something may be written or read: below the root, where there is one. */
+/* May this path be read or written? If there is a root, it must be below it. */
 bool path_allowed(const struct mcp *m, const char *path, struct arena *a, struct error *why);
 
 #endif

@@ -2,10 +2,10 @@
 /*
  * http.c - streamable HTTP on this machine, behind the token server of src/live.
  *
- * One endpoint, /mcp. A request that is answered at once gets JSON; one that
- * is a job gets a stream of events: progress, then its answer. Sessions exist
- * for the revisions that have them, so that a cancellation finds its request;
- * a request of 2026-07-28 stands alone, and its stream's end cancels it.
+ * One endpoint, /mcp. A request that is answered at once gets JSON; one that becomes a job gets a
+ * stream of events: progress, then its answer. Revisions with sessions use them to match a
+ * cancellation to its request; a request of 2026-07-28 is self-contained, and closing its stream
+ * cancels it.
  *
  * Invariants
  * 1. An exchange lives as long as its job or its connection, whichever is longer.
@@ -28,7 +28,8 @@ enum { MAX_SESSIONS = 256, KEEP_ALIVE_MS = 10000, LOOK_MS = 500, MAX_EVENT = 64 
 
 struct mcp_session {
     struct mcp_peer peer;
-    unsigned long used; /* the least recently used one makes room */
+    /* counter value of the last use; the least recently used session is dropped */
+    unsigned long used;
 };
 
 struct mcp_http {
@@ -36,10 +37,10 @@ struct mcp_http {
     pthread_mutex_t lock;
     struct mcp_session sessions[MAX_SESSIONS];
     unsigned long clock;
-    unsigned long requests; /* names for peers that have no session */
+    unsigned long requests; /* numbers that name peers without a session */
 };
 
-/* Between a job's thread and a connection's. */
+/* Passes messages from a job's thread to a connection's. */
 struct exchange {
     struct mcp_sink sink; /* first */
     struct mcp_http *http;
@@ -113,13 +114,13 @@ static struct exchange *exchange_new(struct mcp_http *h, const struct mcp_job *j
     x->signal = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     x->refs = 2;
     x->modern = j->revision == REVISION_2026_07;
-    x->id = json_deep_copy(j->id); /* of another thread than the job's */
+    x->id = json_deep_copy(j->id); /* a copy, since the job belongs to another thread */
     snprintf(x->owner, sizeof(x->owner), "%s", j->owner);
     pthread_mutex_init(&x->lock, NULL);
     return x;
 }
 
-/* For live: the next piece of the stream; false: all of it was sent, or the client is gone. */
+/* For live.h: the next piece of the stream; false: everything was sent, or the client has left. */
 static bool exchange_next(void *ctx, int connection, struct buf *out)
 {
     struct exchange *x = ctx;
@@ -149,7 +150,7 @@ static bool exchange_next(void *ctx, int connection, struct buf *out)
     }
 }
 
-/* The connection has no more use for it. Its end cancels a request of 2026-07-28 and no other. */
+/* The connection has ended. This cancels a request of 2026-07-28, but no other. */
 static void exchange_left(void *ctx)
 {
     struct exchange *x = ctx;
@@ -161,7 +162,7 @@ static void exchange_left(void *ctx)
 
 /* ---- sessions ---------------------------------------------------------------------- */
 
-/* A copy of the session's peer; false: there is none of that name. */
+/* Copies the session's peer; false: there is no session of that name. */
 static bool session_find(struct mcp_http *h, const char *name, struct mcp_peer *out)
 {
     bool found = false;
@@ -232,7 +233,7 @@ static void answer_json(struct live_answer *out, unsigned status, json_t *messag
     arena_free(a);
 }
 
-/* What a header stands for; =?base64?...?= is how a client writes what is not plain ASCII. */
+/* Decodes a header: clients write values that are not plain ASCII as =?base64?...?=. */
 static const char *header_value(const struct live_request *r, const char *name, struct arena *a)
 {
     static const char before[] = "=?base64?", behind[] = "?=";
@@ -262,11 +263,11 @@ static bool headers_agree(const struct live_request *r, const struct rpc_call *c
     bool ok = true;
 
     if (!version || strcmp(version, json_string_or(call->meta, RPC_META_VERSION, "")) != 0)
-        ok = rpc_fail(fault, RPC_HEADER_MISMATCH, "MCP-Protocol-Version is not what _meta says");
+        ok = rpc_fail(fault, RPC_HEADER_MISMATCH, "MCP-Protocol-Version differs from _meta");
     else if (!method || !call->method || strcmp(method, call->method) != 0)
-        ok = rpc_fail(fault, RPC_HEADER_MISMATCH, "Mcp-Method is not the method");
+        ok = rpc_fail(fault, RPC_HEADER_MISMATCH, "Mcp-Method differs from the method");
     else if (named && said && (!name || strcmp(name, said) != 0))
-        ok = rpc_fail(fault, RPC_HEADER_MISMATCH, "Mcp-Name is not what params name");
+        ok = rpc_fail(fault, RPC_HEADER_MISMATCH, "Mcp-Name differs from params");
     arena_free(a);
     return ok;
 }
@@ -282,7 +283,7 @@ static unsigned status_of(int code, enum revision revision)
     return 200;
 }
 
-/* Who sends: a session, or a request that stands alone. False: it is answered already. */
+/* Finds the sender: a session, or a self-contained request. False: an answer was already sent. */
 static bool find_peer(struct mcp_http *h, const struct live_request *r, struct mcp_peer *peer,
                       struct live_answer *out)
 {
@@ -300,7 +301,7 @@ static bool find_peer(struct mcp_http *h, const struct live_request *r, struct m
     pthread_mutex_unlock(&h->lock);
     peer->revision = revision_named(version);
     if (peer->revision == REVISION_2026_07)
-        peer->revision = REVISION_NONE; /* such a request says so itself */
+        peer->revision = REVISION_NONE; /* such a request names its revision itself */
     return true;
 }
 
@@ -326,7 +327,7 @@ static void take_message(struct mcp_http *h, const struct live_request *r, struc
         answer_json(out, status_of(outcome.code, call.revision ? call.revision : peer.revision),
                     outcome.answer);
         if (outcome.job)
-            job_start(outcome.job, NULL); /* a task: it is asked about */
+            job_start(outcome.job, NULL); /* a task: the client polls it */
     } else if (outcome.job) {
         struct exchange *x = exchange_new(h, outcome.job);
 
@@ -381,7 +382,7 @@ bool mcp_serve_http(const struct mcp_config *config, int port,
     }
     while (ok && !(config->interrupts && *config->interrupts))
         (void)poll(NULL, 0, LOOK_MS);
-    atomic_store(&h->mcp->closing, true); /* streams end, so that the server can */
+    atomic_store(&h->mcp->closing, true); /* ends streams, so that the server can end */
     live_stop(server);
     mcp_free(h->mcp);
     pthread_mutex_destroy(&h->lock);

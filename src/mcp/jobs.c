@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jobs.c - what takes time, each in a thread of its own; see server.h. */
+/* jobs.c - long work, each job in a thread of its own; see server.h. */
 #include "base/clock.h"
 #include "mcp/server.h"
 
@@ -42,7 +42,7 @@ static bool outlived(const struct mcp_job *j)
     return j->task_id[0] && j->ended && clock_unix_ms() - j->created_ms > j->ttl_ms;
 }
 
-/* Makes room: tasks whose time is over, then the oldest that have ended. */
+/* Makes room: drops expired tasks, then the oldest that have ended. */
 static int count_jobs(struct mcp *m) /* the lock is held */
 {
     struct mcp_job *next, *oldest = NULL;
@@ -81,12 +81,12 @@ struct mcp_job *job_new(struct mcp *m, const struct mcp_peer *peer, const struct
     if (call->id && id_in_use(m, peer->name, call->id)) {
         rpc_fail(fault, RPC_INVALID_REQUEST, "a request with this id is under way");
     } else if (count_jobs(m) >= MCP_MAX_JOBS || atomic_load(&m->closing)) {
-        rpc_fail(fault, RPC_INTERNAL, "busy: %d requests are under way; try again later",
+        rpc_fail(fault, RPC_INTERNAL, "busy: %d requests are running; try again later",
                  MCP_MAX_JOBS);
     } else {
         j = xmalloc(sizeof(*j));
         j->mcp = m;
-        /* Copies: values of jansson may not be shared by threads that free them. */
+        /* Copies, because jansson values must not be shared by threads that free them. */
         j->id = json_deep_copy(call->id);
         j->params = call->params ? json_deep_copy(call->params) : json_object();
         j->token = json_deep_copy(json_object_get(call->meta, "progressToken"));
@@ -97,7 +97,7 @@ struct mcp_job *job_new(struct mcp *m, const struct mcp_peer *peer, const struct
         j->revision = call->revision ? call->revision : peer->revision;
         j->work = work;
         j->a = arena_new();
-        j->refs = 2; /* the list's and the thread's */
+        j->refs = 2; /* one for the list, one for the thread */
         j->created_ms = j->updated_ms = clock_unix_ms();
         snprintf(j->owner, sizeof(j->owner), "%s", peer->name);
         j->next = m->jobs;
@@ -131,7 +131,7 @@ void job_drop(struct mcp_job *j)
     pthread_mutex_unlock(&m->lock);
 }
 
-/* The one answer, unless it was taken back. */
+/* Sends the only answer, unless the job was cancelled. */
 static void job_answer(struct mcp_job *j, bool ok, struct rpc_fault *fault)
 {
     struct mcp *m = j->mcp;

@@ -5,9 +5,9 @@
  *     mcp_serve_stdio(&config, err)              until stdin ends
  *     mcp_serve_http(&config, port, ready, err)  until it is interrupted
  *
- * Every tool is a cutegen command with --json in a process of its own: what a
- * candidate or a task may do is decided there, and nothing they do can reach
- * this process. What is long is a job in a thread; requests go on meanwhile.
+ * Every tool is a cutegen command with --json in a process of its own: candidates and tasks are
+ * confined there, and nothing they do can reach this process. Long work is a job in a thread; other
+ * requests are served meanwhile.
  *
  * Revisions: 2025-06-18 and 2025-11-25 (initialize), 2026-07-28 (each request
  * says its own). docs/mcp.md describes tools, resources and prompts.
@@ -24,9 +24,9 @@ struct mcp_config {
     const char *const *env;                  /* NAME=VALUE for every command; ended by NULL */
     const char *const *keys;                 /* the same for a run that may ask a model */
     const char *root;                        /* files below it only; NULL: any the user may read */
-    const volatile sig_atomic_t *interrupts; /* above 0: end */
-    /* Called before a command begins, by any thread, one at a time: to keep alive what commands
-     * would start and take with them. May be NULL. */
+    const volatile sig_atomic_t *interrupts; /* > 0: the server must end */
+    /* Called before a command starts, from any thread, one call at a time: to keep alive what would
+     * otherwise start and end with a command. May be NULL. */
     void (*prepare)(void *ctx);
     void *ctx;
 };

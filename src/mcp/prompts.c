@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * prompts.c - the prompts that a run sends, for whoever wants to send them: synthesis, repair.
+ * prompts.c - the prompts of a run as MCP prompts: synthesis, repair.
  *
- * The protocol has no system messages: what a run says there comes as the
- * first of the user's. A repair is about a real verdict: the kernel is judged
- * first.
+ * The protocol has no system messages: a run's system message becomes the first user message. For a
+ * repair the kernel is judged first, to have a real verdict.
  */
 #include "base/fs.h"
 #include "mcp/tools.h"
@@ -22,10 +21,9 @@ json_t *prompts_list(void)
                                "Path of the kernel that is wrong", "required", 1);
     json_t *list = json_pack(
         "[{s:s, s:s, s:s, s:[O]}, {s:s, s:s, s:s, s:[O, O]}]", "name", "synthesis", "title",
-        "Write a first kernel", "description",
-        "What a run tells a model to write the first kernel of a task", "arguments", task, "name",
-        "repair", "title", "Repair a kernel", "description",
-        "Judges a kernel, and what a run tells a model to repair it", "arguments", task, kernel);
+        "Write a first kernel", "description", "A run's prompt for the first kernel of a task",
+        "arguments", task, "name", "repair", "title", "Repair a kernel", "description",
+        "Judges a kernel and gives a run's prompt for repairing it", "arguments", task, kernel);
 
     json_decref(task);
     json_decref(kernel);

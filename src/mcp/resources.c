@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resources.c - what can be read: guides, runs, evidence, reports.
+ * resources.c - the resources: guides, runs, evidence, reports.
  *
  *     cutegen://guide/NAME                  texts of the product
  *     cutegen://runs                        the list of runs
  *     cutegen://run/ID[/attempt/N|/source|/report]
  *
- * A name is looked up in a table or asked of the store; none is ever a path.
+ * A name is looked up in a table or in the store; it is never used as a path.
  */
 #include "base/fs.h"
 #include "mcp/command.h"

@@ -35,7 +35,7 @@ bool rpc_fail(struct rpc_fault *fault, int code, const char *fmt, ...)
     return false;
 }
 
-/* The parser recurses, and so does whoever walks the value: a limit before it is parsed. */
+/* The parser recurses, and so does code that walks the value: depth is checked before parsing. */
 static bool too_deep(struct text t)
 {
     size_t depth = 0;

@@ -2,8 +2,8 @@
 /*
  * rpc.h - JSON-RPC messages, and which revision of the protocol each belongs to.
  *
- * Private to src/mcp. A message is untrusted: size and depth are limited, and
- * whatever is wrong with it is an error answer, never more.
+ * Private to src/mcp. A message is untrusted: size and depth are limited, and any fault in it only
+ * leads to an error answer.
  */
 #ifndef MCP_RPC_H
 #define MCP_RPC_H
@@ -34,10 +34,10 @@ struct rpc_call {
     json_t *whole; /* owned: rpc_call_release() */
     json_t *id, *params, *meta;
     const char *method;
-    enum revision revision; /* of this request, by its _meta; REVISION_NONE: it does not say */
+    enum revision revision; /* revision in this request's _meta; REVISION_NONE: none given */
 };
 
-/* An error answer in the making. */
+/* An error answer under construction. */
 struct rpc_fault {
     int code; /* 0: none */
     char text[512];
@@ -45,17 +45,17 @@ struct rpc_fault {
 };
 
 extern const char *const revision_names[4];
-enum revision revision_named(const char *name); /* REVISION_NONE: not one of ours */
+enum revision revision_named(const char *name); /* REVISION_NONE: not supported */
 json_t *revision_list(void);                    /* newest first; new reference */
 
-/* False: *fault says why, and call->id whose fault it is where that is known. An unexpected
- * response is a call without a method. */
+/* False: *fault says why, and call->id is the request's id if known. An unexpected response becomes
+ * a call without a method. */
 bool rpc_read(struct text line, struct rpc_call *call, struct rpc_fault *fault);
 void rpc_call_release(struct rpc_call *call);
 bool rpc_fail(struct rpc_fault *fault, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4))); /* false */
 
-/* All three take `result`, `fault->data` or `params`, and give a new message. */
+/* All three take ownership of `result`, `fault->data` or `params` and return a new message. */
 json_t *rpc_answer(const json_t *id, enum revision revision, json_t *result);
 json_t *rpc_error(const json_t *id, struct rpc_fault *fault);
 json_t *rpc_notice(const char *method, json_t *params);

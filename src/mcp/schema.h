@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * schema.h - arguments against the JSON Schema that a tool publishes. Private to src/mcp.
+ * schema.h - check arguments against the JSON Schema that a tool publishes. Private to src/mcp.
  *
- * Knows what our own schemas use: type, properties, required,
- * additionalProperties, items, enum, minimum, maximum, minLength, maxLength.
+ * Supports what our own schemas use: type, properties, required, additionalProperties, items, enum,
+ * minimum, maximum, minLength, maxLength.
  */
 #ifndef MCP_SCHEMA_H
 #define MCP_SCHEMA_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server.c - from a message to what it leads to: the methods of the protocol. */
+/* server.c - dispatch messages to the methods of the protocol. */
 #include "mcp/server.h"
 
 #include "base/cpus.h"
@@ -9,8 +9,9 @@
 static const char instructions[] =
     "Verified CUDA kernels (CuTe or CUDA C++) for PyTorch modules. Begin with describe_task. Write "
     "a kernel to the ABI in cutegen://guide/abi, or take one from start_kernel. evaluate_kernel "
-    "judges it against PyTorch and says what is wrong and what helps; read the evidence resource "
-    "only where that is not enough. Times with \"modelled\": true come from a model of a GPU, not "
+    "judges it against PyTorch and says what is wrong and how to fix it; read the evidence "
+    "resource "
+    "only if that is not enough. Times with \"modelled\": true come from a model of a GPU, not "
     "from one.";
 
 struct mcp *mcp_new(const struct mcp_config *config)
@@ -47,7 +48,7 @@ void mcp_free(struct mcp *m)
     xfree(m);
 }
 
-/* ---- hello ------------------------------------------------------------------ */
+/* ---- initialize ------------------------------------------------------------------ */
 
 static json_t *capabilities(enum revision revision)
 {
@@ -70,7 +71,7 @@ static json_t *initialize(struct mcp_peer *peer, const json_t *params, struct rp
     }
     peer->revision = revision_named(asked);
     if (peer->revision == REVISION_NONE || peer->revision == REVISION_2026_07)
-        peer->revision = REVISION_2025_11; /* the newest that begins with initialize */
+        peer->revision = REVISION_2025_11; /* the newest revision that uses initialize */
     return json_pack("{s:s, s:o, s:{s:s, s:s, s:s}, s:s}", "protocolVersion",
                      revision_names[peer->revision], "capabilities", capabilities(peer->revision),
                      "serverInfo", "name", "cutegen", "title", "cutegen: verified kernels",
@@ -96,7 +97,7 @@ static json_t *discover(void)
 
 /* ---- subscriptions ------------------------------------------------------------ */
 
-/* Lists here do not change, so nothing is agreed to; the stream stays open as it must. */
+/* Our lists never change, so no subscription is confirmed; the stream stays open as required. */
 static bool listen_work(struct mcp_job *j, struct rpc_fault *fault)
 {
     struct mcp *m = j->mcp;
@@ -115,7 +116,7 @@ static bool listen_work(struct mcp_job *j, struct rpc_fault *fault)
 
 /* ---- the methods --------------------------------------------------------------- */
 
-/* Answered at once; NULL: not one of these, or *fault is set. */
+/* Methods that are answered at once; NULL: another method, or *fault is set. */
 static json_t *quick_method(const struct rpc_call *call, enum revision revision)
 {
     const char *method = call->method;
@@ -223,7 +224,7 @@ void mcp_take(struct mcp *m, struct mcp_peer *peer, struct rpc_call *call, struc
 {
     *out = (struct mcp_outcome){.kind = OUTCOME_NOTHING};
     if (!fault->code && !call->method)
-        return; /* a response: we ask nothing */
+        return; /* a response, although we send no requests */
     if (!fault->code && !call->id) {
         take_notice(m, peer, call);
         return;
@@ -231,7 +232,7 @@ void mcp_take(struct mcp *m, struct mcp_peer *peer, struct rpc_call *call, struc
     if (!fault->code)
         take_request(m, peer, call, fault, out);
     out->code = fault->code;
-    if (fault->code && (call->id || !call->method)) { /* a bad notice has no answer */
+    if (fault->code && (call->id || !call->method)) { /* a bad notification gets no answer */
         out->kind = OUTCOME_ANSWER;
         out->answer = rpc_error(call->id, fault);
     }

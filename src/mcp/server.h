@@ -5,12 +5,12 @@
  *     mcp_new() ... mcp_take(m, &from, line, &outcome) per message ... mcp_free()
  *
  * Invariants
- * 1. mcp_take() never waits: what may take longer than reading memory is
- *    a job, which job_start() gives a thread of its own.
+ * 1. mcp_take() never waits: anything that may take longer than reading memory is a job, which
+ *    job_start() runs in a thread of its own.
  * 2. A job ends with exactly one answer to its sink, or with none when it was
  *    cancelled; nothing is sent for it afterwards.
- * 3. At most MCP_MAX_JOBS are under way, of these as many judge as there are
- *    cores; the others wait for their turn.
+ * 3. At most MCP_MAX_JOBS exist; as many of them judge as there are cores, the others wait for
+ *    their turn.
  * 4. Fields of a job below `lock` are read and written with mcp->lock held.
  */
 #ifndef MCP_SERVER_H
@@ -26,15 +26,16 @@ enum { MCP_MAX_JOBS = 64, MCP_MAX_TASKS = 64 };
 
 struct mcp;
 
-/* Where messages to a client go. Both may be called from any thread. */
+/* Receives messages to a client. Both functions may be called from any thread. */
 struct mcp_sink {
     void (*send)(struct mcp_sink *self, json_t *message); /* takes the reference */
-    void (*done)(struct mcp_sink *self); /* the job that had it has ended; may be NULL */
+    /* called when the job that used it has ended; may be NULL */
+    void (*done)(struct mcp_sink *self);
 };
 
-/* Who sends: the process on stdin, or a session or a single request over HTTP. */
+/* A sender: the process on stdin, or a session or a single request over HTTP. */
 struct mcp_peer {
-    char name[65];          /* ids of requests are told apart within it */
+    char name[65];          /* request ids are unique within it */
     enum revision revision; /* agreed in initialize; REVISION_NONE: not yet */
 };
 
@@ -43,7 +44,7 @@ struct mcp_job {
     struct mcp_job *next;
     struct mcp_sink *sink; /* NULL: no listener (a task) */
     char owner[65];
-    json_t *id, *params, *token; /* of the request; id NULL once it is a task */
+    json_t *id, *params, *token; /* the request's; id is NULL once the job is a task */
     enum revision revision;
     bool (*work)(struct mcp_job *j, struct rpc_fault *fault); /* fills result */
     struct arena *a;
@@ -52,11 +53,11 @@ struct mcp_job {
     char task_id[33]; /* "": not a task */
     int64_t ttl_ms, created_ms;
     /* lock */
-    bool ended, taken_back; /* taken_back: cancelled, whatever comes out of it */
+    bool ended, taken_back; /* taken_back: cancelled, its result is discarded */
     int refs, steps;
     int64_t updated_ms;
     char status[256];
-    char run[128]; /* the run that it drives, once that is known; "": none */
+    char run[128]; /* the run that it drives, once known; "": none */
     struct rpc_fault fault;
 };
 
@@ -64,7 +65,7 @@ struct mcp {
     struct mcp_config config;
     pthread_mutex_t lock, preparing;
     pthread_cond_t changed;
-    struct mcp_job *jobs; /* under way, and tasks that are kept */
+    struct mcp_job *jobs; /* running jobs, and finished tasks that are kept */
     int threads, slots;
     atomic_bool closing;
 };
@@ -73,15 +74,15 @@ enum outcome_kind { OUTCOME_NOTHING, OUTCOME_ANSWER, OUTCOME_JOB };
 struct mcp_outcome {
     enum outcome_kind kind;
     json_t *answer; /* a whole message, owned by the caller */
-    int code;       /* of the error it is; 0: a result */
+    int code;       /* error code; 0: a result */
     struct mcp_job *job;
     bool initialized; /* it was `initialize`, and peer->revision is set */
 };
 
 struct mcp *mcp_new(const struct mcp_config *config);
-/* Cancels whatever is under way and waits for it. */
+/* Cancels all running jobs and waits for them. */
 void mcp_free(struct mcp *m);
-/* What a message leads to; a transport's own checks may have set *fault already. */
+/* Handles a message; the transport's own checks may already have set *fault. */
 void mcp_take(struct mcp *m, struct mcp_peer *peer, struct rpc_call *call, struct rpc_fault *fault,
               struct mcp_outcome *out);
 
@@ -97,7 +98,7 @@ void job_cancel(struct mcp *m, const char *owner, const json_t *id);
 /* Waits for a turn to judge; false: cancelled. Given back by job_leave(). */
 bool job_enter(struct mcp_job *j);
 void job_leave(struct mcp_job *j);
-/* A job that no request waits for, begun for `by`, which holds it until job_drop(). */
+/* Starts a job that no request waits for, on behalf of `by`, which holds it until job_drop(). */
 struct mcp_job *job_background(struct mcp_job *by,
                                bool (*work)(struct mcp_job *, struct rpc_fault *),
                                struct rpc_fault *fault);
@@ -113,7 +114,7 @@ json_t *task_create(struct mcp_job *j, const json_t *wish);
 void tasks_take(struct mcp *m, const struct mcp_peer *peer, struct rpc_call *call,
                 struct rpc_fault *fault, struct mcp_outcome *out);
 
-/* ---- what can be asked for --------------------------------------------------- */
+/* ---- resources and prompts --------------------------------------------------- */
 
 json_t *tools_list(enum revision revision);
 bool tool_known(const char *name, bool *long_work);

@@ -4,9 +4,9 @@
  *
  * Invariants
  * 1. Reading never waits for writing: answers go into a queue with a limit,
- *    which a thread of its own writes. A client that does not read loses us.
+ *    which a thread of its own writes. A client that does not read is disconnected.
  * 2. Nothing but messages goes to stdout.
- * 3. The end of stdin ends everything: what is under way is cancelled.
+ * 3. The end of stdin ends everything: running jobs are cancelled.
  */
 #include "base/buf.h"
 #include "base/clock.h"
@@ -28,13 +28,13 @@ struct queued_line {
 };
 
 struct line_writer {
-    struct mcp_sink sink; /* first: it is what jobs know */
+    struct mcp_sink sink; /* must be first: jobs hold a pointer to it */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct queued_line *first, **last;
     size_t bytes;
     bool dead, closing;
-    int64_t until_ms; /* closing: no longer than that */
+    int64_t until_ms; /* while closing: do not write longer than this */
 };
 
 static void writer_send(struct mcp_sink *self, json_t *message)
@@ -52,7 +52,7 @@ static void writer_send(struct mcp_sink *self, json_t *message)
     arena_free(a);
     pthread_mutex_lock(&w->lock);
     if (w->bytes + e->len > QUEUE_BYTES)
-        w->dead = true; /* the reader is gone */
+        w->dead = true; /* the reader has left */
     if (w->dead) {
         xfree(e);
     } else {
@@ -74,7 +74,7 @@ static bool writer_over(struct line_writer *w)
     return over;
 }
 
-/* In pieces that a pipe takes whole once it says that it has room. */
+/* Writes pieces small enough that a pipe which reports room accepts them whole. */
 static bool write_entry(struct line_writer *w, const struct queued_line *e)
 {
     size_t at = 0;
@@ -146,7 +146,7 @@ static void take_line(struct mcp *m, struct mcp_peer *peer, struct line_writer *
     rpc_call_release(&call);
 }
 
-/* Whole lines out of what was read; a line beyond the limit is answered once and skipped. */
+/* Takes complete lines out of the input; a line beyond the limit is answered once and skipped. */
 static void take_lines(struct mcp *m, struct mcp_peer *peer, struct line_writer *w, struct buf *b,
                        bool *skipping)
 {
@@ -189,7 +189,7 @@ static void read_lines(struct mcp *m, struct line_writer *w)
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
         if (n <= 0)
-            break; /* what is left without a newline is not a message */
+            break; /* a last line without a newline is not a message */
         buf_add(&b, piece, (size_t)n);
         take_lines(m, &peer, w, &b, &skipping);
     }

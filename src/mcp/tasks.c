@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tasks.c - tasks of revision 2025-11-25: a tool call that is answered at once and asked about
- * later.
+ * tasks.c - tasks of revision 2025-11-25: a tool call that is answered at once and polled later.
  *
- * A task is a job that stays in the list after its end, for its ttl. Whoever
- * may talk to this server may see all of them: there is one user.
+ * A task is a job that stays in the list after its end, for its ttl. Every client of this server
+ * may see all tasks: there is only one user.
  */
 #include "base/clock.h"
 #include "mcp/server.h"
@@ -50,12 +49,12 @@ json_t *task_create(struct mcp_job *j, const json_t *wish)
     json_t *o;
 
     if (getrandom(bytes, sizeof(bytes), 0) < 0)
-        memcpy(bytes, &j->created_ms, sizeof(j->created_ms)); /* unique enough: one server's own */
+        memcpy(bytes, &j->created_ms, sizeof(j->created_ms)); /* unique within this server */
     pthread_mutex_lock(&j->mcp->lock);
     for (size_t i = 0; i < sizeof(bytes); i++)
         snprintf(j->task_id + 2 * i, 3, "%02x", bytes[i]);
     j->ttl_ms = ttl < 1000 ? 1000 : ttl > TTL_MAX_MS ? TTL_MAX_MS : ttl;
-    json_decref(j->id); /* the request is answered now; its id is free again */
+    json_decref(j->id); /* the request has been answered, so its id may be reused */
     j->id = NULL;
     o = json_pack("{s:o}", "task", task_json(j));
     pthread_mutex_unlock(&j->mcp->lock);
@@ -69,7 +68,7 @@ static struct mcp_job *find_task(struct mcp *m, const json_t *params, struct rpc
     for (struct mcp_job *j = m->jobs; j && *id; j = j->next)
         if (!strcmp(j->task_id, id))
             return j;
-    rpc_fail(fault, RPC_INVALID_PARAMS, "there is no such task, or its time is over");
+    rpc_fail(fault, RPC_INVALID_PARAMS, "there is no such task, or it has expired");
     return NULL;
 }
 

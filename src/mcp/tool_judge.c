@@ -7,7 +7,7 @@
 
 enum { MAX_ROUNDS = 9 };
 
-/* A command that judges, in its turn; see command_run(). */
+/* Runs a command that judges, when it is its turn; see command_run(). */
 static bool judge(struct mcp_job *j, const struct mcp_command *c, const json_t **out,
                   struct error *why)
 {
@@ -172,7 +172,7 @@ struct compared_kernel {
     int count;
 };
 
-/* Both must go on passing; false in *both: one does not. */
+/* Both must still pass; *both false: one does not. */
 static bool judge_round(struct mcp_job *j, struct compared_kernel *sides, bool *both,
                         struct error *why)
 {
@@ -236,7 +236,7 @@ bool tool_compare(struct mcp_job *j, const json_t *args, struct tool_reply *out,
     for (int i = 0; i < rounds && both && !modelled; i++) {
         if (!judge_round(j, sides, &both, why))
             return false;
-        /* The model gives the same time again. */
+        /* A modelled time does not vary, so one round is enough. */
         modelled = json_bool_or(json_object_get(sides[0].judged, "measurement"), "modelled", false);
     }
     put_comparison(sides, both, modelled, out);

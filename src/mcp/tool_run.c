@@ -59,7 +59,7 @@ static void run_options(struct mcp_job *j, const json_t *args, struct mcp_comman
                      arena_printf(j->a, "%.6f", json_double_or(args, "budget_usd", 0)));
 }
 
-/* The whole run, in this job. */
+/* Runs the whole loop in this job. */
 static bool run_to_its_end(struct mcp_job *j, const json_t *args, const json_t **result,
                            struct error *why)
 {
@@ -99,7 +99,7 @@ static json_t *ended_data(const json_t *result)
                      json_or_null(json_object_get(result, "attempts")));
 }
 
-/* Until the store has the run's id, or it failed before. */
+/* Waits until the store has the run's id, or the run has failed. */
 static bool wait_for_run(struct mcp_job *j, struct mcp_job *b, struct tool_reply *out,
                          struct error *why)
 {
@@ -117,7 +117,7 @@ static bool wait_for_run(struct mcp_job *j, struct mcp_job *b, struct tool_reply
         error_set(why, ERROR_USE, "%s", b->fault.text);
     } else {
         ok = true;
-        done = json_deep_copy(b->result); /* of another thread */
+        done = json_deep_copy(b->result); /* a copy, since it belongs to another thread */
         out->data = b->ended ? ended_data(done)
                              : json_pack("{s:s, s:s, s:n, s:n}", "run", b->run, "state", "running",
                                          "best_us", "attempts");
@@ -134,7 +134,7 @@ bool tool_run(struct mcp_job *j, const json_t *args, struct tool_reply *out, str
     struct mcp_job *b;
     bool ok = true;
 
-    if (j->task_id[0]) { /* it is asked for later: no need for an id of our own */
+    if (j->task_id[0]) { /* the request is a task, so the run needs no id of its own */
         if (!run_to_its_end(j, args, &result, why))
             return false;
         out->data = ended_data(result);
@@ -147,7 +147,7 @@ bool tool_run(struct mcp_job *j, const json_t *args, struct tool_reply *out, str
     }
     if (!ok)
         return false;
-    buf_printf(&out->text, "run %s: %s\nask run_status for more\n",
+    buf_printf(&out->text, "run %s: %s\nrun_status tells more\n",
                json_string_or(out->data, "run", "?"), json_string_or(out->data, "state", "?"));
     reply_link(out, json_string_or(out->data, "run", NULL), 0);
     return true;
@@ -155,7 +155,7 @@ bool tool_run(struct mcp_job *j, const json_t *args, struct tool_reply *out, str
 
 /* ---- status --------------------------------------------------------------------- */
 
-/* Ends a run of this server; whether there was one. */
+/* Ends a run driven by this server; false: there is none. */
 static bool stop_run(struct mcp *m, const char *id)
 {
     struct mcp_job *found = NULL;

@@ -3,7 +3,7 @@
  * tool_schemas.c - input and output of every tool as JSON Schema, with ' for ".
  *
  * No anyOf and the like at the top: some clients hand these to model APIs that
- * refuse them. What only the server can tell (a path or a text) it checks itself.
+ * refuse them. What a schema cannot express (either a path or a text) is checked by the server.
  */
 #include "mcp/tools.h"
 
@@ -99,7 +99,7 @@ const char *const schema_run[2] = {
           "'model':{'type':'string','minLength':1,'maxLength':200,'description':'builtin, or a "
           "model that this machine has a key for'},"
           "'depth':{'type':'integer','minimum':0,'maximum':100},"
-          "'budget_usd':{'type':'number','minimum':0,'description':'Money that may be spent'},"
+          "'budget_usd':{'type':'number','minimum':0,'description':'US dollars that may be spent'},"
           "'budget_minutes':{'type':'integer','minimum':1}," WHERE,
           ""),
     OUTPUT("'run':{'type':'string'},'state':{'type':'string'},"

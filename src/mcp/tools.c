@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools.c - the table of tools, their list, and a call from arguments to result. */
+/* tools.c - the table of tools, tools/list and tools/call. */
 #include "mcp/tools.h"
 
 #include "mcp/schema.h"
@@ -12,8 +12,8 @@ static const struct tool {
     const char *name, *title;
     const char *const *schemas; /* input, output */
     tool_call *call;
-    bool writes;    /* beyond the store of runs */
-    bool long_work; /* may be a task */
+    bool writes;    /* it writes outside the store of runs */
+    bool long_work; /* may run as a task */
     bool open;      /* may ask a model over the network */
     const char *text;
 } tools[] = {
@@ -38,7 +38,7 @@ static const struct tool {
      "names or a compile error."},
     {"run_task", "Run the loop", schema_run, tool_run, false, true, true,
      "Starts the whole loop on a task: first kernel, repairs, optimisation. Answers with the run's "
-     "id at once; ask run_status. It ends with this server; `cutegen resume` goes on."},
+     "id at once; poll run_status. It ends with this server; `cutegen resume` continues it."},
     {"run_status", "Status of a run", schema_status, tool_status, false, false, false,
      "How far a run is: attempts, best time, last verdict. With stop it ends."},
     {"export_kernel", "Export a kernel", schema_export, tool_export, true, true, false,

@@ -57,15 +57,15 @@ row "so does such a key in cutegen.ini"                   2 '--baseline tf32 all
 row "a setting of the baseline is one of three"           2 'defaults\|strict\|tf32' '@ run --baseline fast task.py'
 row "an unknown letter"                                   2 'no flag -z' '@ run -z task.py'
 row "a flag without its value"                            2 '--model wants a value' '@ run task.py --model'
-row "a word too many"                                     2 "'b' is one word too many" '@ run task.py b'
+row "a word too many"                                     2 "unexpected argument 'b'" '@ run task.py b'
 row "a word too few"                                      2 'cutegen watch wants TASK.py FILE' '@ watch task.py'
 row "a task without a kernel"                              2 'which kernel is to be judged' '@ eval task.py'
 row "a kind of job that there is not"                      2 "'frobnicate' is not a kind of job" '@ queue add frobnicate task.py'
 row "a flag that only runs have, for a single judgement"   2 'is for runs, not for a single judgement' '@ queue add eval task.py k.cu --depth 3'
-row "a flag that a worker takes from nobody"               2 'a worker takes no --python from the queue' '@ queue add run task.py --python /bin/sh'
+row "a flag that a worker takes from nobody"               2 'a worker does not accept --python from the queue' '@ queue add run task.py --python /bin/sh'
 row "a job that is not a number"                           2 "'x' is not the number of a job" '@ queue wait x'
 row "an architecture that there is not"                    2 "'sm_x' is not an architecture" '@ compile task.py --arch sm_x'
-row "builders without workers"                             2 'compile for workers, and there are none' '@ suite . --builders local:1'
+row "builders without workers"                             2 'compile for workers, but there are no workers' '@ suite . --builders local:1'
 row "work that a worker does not take"                     2 'is not a kind of work' '@ worker --take tea'
 row "an error is JSON too when JSON was asked for"        2 '\{"error":\{"kind":"use","text":.*"exit":2\}\}' '@ eval --json task.py'
 
@@ -91,7 +91,7 @@ row "the project's file wins over the user's"             0 '^depth .*= 3 .*; cu
 rm "$XDG_CONFIG_HOME/cutegen/cutegen.ini"
 row "a key is never printed, only where it comes from"    0 '^key-env .*= MY_KEY' 'MY_KEY=sk-secret-123 @ config --key-env MY_KEY | tee out; ! grep -q sk-secret out'
 
-row "a kernel in the task's place"                         2 'is a kernel, and the task comes first' 'touch a.cu a.py; @ eval a.cu a.py'
+row "a kernel in the task's place"                         2 'is a kernel; the task comes first' 'touch a.cu a.py; @ eval a.cu a.py'
 row "no draws are no test"                                 2 'at least one draw' '@ run nowhere.py --draws 0'
 row "no task file"                                        2 'there is no task file nowhere.py' '@ run nowhere.py'
 row "no task file leaves no store behind"                 0 '^clean$' '@ run nowhere.py; [ ! -e runs ] && echo clean'

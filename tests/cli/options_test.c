@@ -109,7 +109,7 @@ static void a_verdict_is_nothing_to_go_on_with(void **state)
     (void)state;
     assert_false(run_options_restore(kept, a, &s, &o, &err));
     assert_int_equal(err.kind, ERROR_USE);
-    assert_non_null(strstr(err.text, "today-swish-1 is one verdict"));
+    assert_non_null(strstr(err.text, "today-swish-1 is a single verdict"));
     json_decref(kept);
     arena_free(a);
 }

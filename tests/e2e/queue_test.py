@@ -130,10 +130,10 @@ def hostile(top: Path) -> None:
         if what in nobodys or f"hostile-{i}" == secret:
             continue
         problem = rows.get(f"hostile-{i}", "")
-        refused = problem.startswith("a worker takes no")
+        refused = problem.startswith("a worker does not accept")
         ok(f"refused: {what}", refused and len(problem) < 300, problem[:300])
     names = [rows.get(n, "") for n in ("../trap", "--json", "hostile-run")]
-    ok("refused: names that are paths or flags", all(n.startswith("a worker takes no") for n in names), str(rows))
+    ok("refused: names that are paths or flags", all(n.startswith("a worker does not accept") for n in names), str(rows))
     ok("nothing was run, nothing written", not trap.exists() and not (top / "runs" / ".." / "trap").exists())
     left = psql("SELECT count(*) FROM jobs WHERE state <> 'done' AND tries > 0").stdout.strip()
     stored = psql("SELECT count(*) FROM blobs WHERE size > 0").stdout.strip()
@@ -163,7 +163,7 @@ def hostile_singles(top: Path) -> None:
     cutegen("worker", "--idle-exit", "0", "--tasks", str(top / "tasks"))
     rows = dict(r.split("|", 1) for r in psql("SELECT hash, problem FROM jobs WHERE hash IS NOT NULL AND state = 'done'").stdout.splitlines())
     for i, what in enumerate(cases):
-        ok(f"refused: {what}", rows.get(f"h{i}", "").startswith("a worker takes no"), rows.get(f"h{i}", ""))
+        ok(f"refused: {what}", rows.get(f"h{i}", "").startswith("a worker does not accept"), rows.get(f"h{i}", ""))
     psql("DELETE FROM jobs WHERE hash IS NOT NULL")
 
 

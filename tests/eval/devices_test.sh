@@ -39,5 +39,5 @@ check 1 "three at once are all answered" [ "$(sort -u "$work"/said.*)" = "Some G
 check 2 "and ask the driver one after the other" [ ! -e "$work/met" ]
 touch "$work/dead"
 rm -rf "$work/rt"
-check 3 "a runner that ends is quoted" [ "$("$work/ask")" = "the driver did not describe cuda:0: the process that asked it ended: no such GPU here" ]
+check 3 "a runner that ends is quoted" [ "$("$work/ask")" = "the driver did not describe cuda:0: the process that asked the driver ended: no such GPU here" ]
 exit $failed

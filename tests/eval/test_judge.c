@@ -118,12 +118,13 @@ static const struct verdict_case {
     {"a runner that dies while loading is a crash", "right", "crash at load", VERDICT_CRASH,
      "died during loading the module", ""},
     {"a line that is no JSON is a crash", "right", "garbage at run", VERDICT_CRASH,
-     "answered nonsense during the run", ""},
+     "gave a malformed answer during the run", ""},
     {"JSON that is not an object is a crash", "right", "array at run", VERDICT_CRASH,
-     "answered nonsense", ""},
+     "gave a malformed answer", ""},
     {"an outcome that does not exist is a crash", "right", "odd outcome", VERDICT_CRASH,
-     "answered nonsense", ""},
-    {"a line of 200 MB is a crash", "right", "huge at run", VERDICT_CRASH, "answered nonsense", ""},
+     "gave a malformed answer", ""},
+    {"a line of 200 MB is a crash", "right", "huge at run", VERDICT_CRASH,
+     "gave a malformed answer", ""},
 };
 
 static void check_verdict(const struct verdict_case *c)

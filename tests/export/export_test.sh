@@ -195,7 +195,7 @@ echo '// changed' >>"$work/net/loss/backward/kernel-0.ptx"
 ok "other code of the gradients is found" 'files +DIFFERS +backward/kernel-0.ptx' "$("$program" verify "$work/net/loss" 2>&1)"
 ok "and not run" 'is not the code that was judged' "$(python "$here/train.py" "$work/net" 1)"
 ok "a forward is not a kernel of gradients" 'does not judge the gradients' "$("$program" export "$forward" --gradients "$forward" 2>&1)"
-ok "nor is the backward of another task" 'is of another task' "$("$program" export "$forward" --gradients "$other" 2>&1)"
+ok "nor is the backward of another task" 'are of different tasks' "$("$program" export "$forward" --gradients "$other" 2>&1)"
 "$program" export "$backward" --output "$work/only" >/dev/null 2>&1
 facts=$(python - "$work/only" <<'END'
 import os, sys

@@ -408,7 +408,7 @@ class Operator(unittest.TestCase):
 
     def test_a_failed_launch_raises(self):
         self.driver.result["launch"] = 719
-        with self.assertRaisesRegex(RuntimeError, "driver's error 719"):
+        with self.assertRaisesRegex(RuntimeError, "driver error 719"):
             self.run_(self.aligned(), self.aligned())
 
 
