@@ -63,7 +63,7 @@ def nearest(dims: int, exact: bool) -> Callable[..., Any]:
     return formula
 
 
-def _cubic_weight(t: Any, a: float = -0.75) -> list[Any]:
+def cubic_weights(t: Any, a: float = -0.75) -> list[Any]:
     def near(s: Any) -> Any:
         return ((a + 2) * s - (a + 3)) * s * s + 1
 
@@ -79,7 +79,7 @@ def bicubic(x: Any, size: Any, align: bool = False, *scales: Any, **kwargs: Any)
         d = x.dim() - 2 + k
         at = _source(x.shape[d], size[k], align, given[k], x.device)
         low = torch.floor(at)
-        weights = _cubic_weight(at - low)
+        weights = cubic_weights(at - low)
         total: Any = None
         for j, w in enumerate(weights):
             i = torch.clamp(low.to(torch.int64) + (j - 1), 0, x.shape[d] - 1)

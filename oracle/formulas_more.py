@@ -11,7 +11,8 @@ from typing import Any
 
 import torch
 
-from .formulas_scatter import scatter, scatter_add
+from .formulas_images import cubic_weights
+from .formulas_scatter import scatter, scatter_add, scatter_reduce
 from .formulas_sort import search
 from .formulas_sort import sorted as sort
 
@@ -54,8 +55,11 @@ def _reflected(at: Any, low: float, high: float) -> Any:
     return torch.where(odd == 0, rest, span - rest) + low
 
 
-def _grid_place(at: Any, size: int, padding: int, align: bool) -> Any:
-    at = (at + 1) / 2 * (size - 1) if align else ((at + 1) * size - 1) / 2
+def _grid_place(at: Any, size: int, align: bool) -> Any:
+    return (at + 1) / 2 * (size - 1) if align else ((at + 1) * size - 1) / 2
+
+
+def _grid_inside(at: Any, size: int, padding: int, align: bool) -> Any:
     if padding == ZEROS:
         return at
     if padding != BORDER:
@@ -64,11 +68,9 @@ def _grid_place(at: Any, size: int, padding: int, align: bool) -> Any:
 
 
 def grid_sampler_2d(x: Any, grid: Any, mode: int, padding: int, align: bool) -> Any:
-    if mode not in (BILINEAR, NEAREST):
-        raise NotImplementedError("a grid read with cubic weights")
     n, c, h, w = x.shape
     rows, columns = grid.shape[1], grid.shape[2]
-    at = [_grid_place(grid[..., 0].float(), w, padding, align), _grid_place(grid[..., 1].float(), h, padding, align)]
+    at = [_grid_place(grid[..., 0].float(), w, align), _grid_place(grid[..., 1].float(), h, align)]
     flat = x.reshape(n, c, h * w)
 
     def read(column: Any, row: Any) -> Any:
@@ -78,6 +80,9 @@ def grid_sampler_2d(x: Any, grid: Any, mode: int, padding: int, align: bool) -> 
         value = torch.gather(flat, 2, place).reshape(n, c, rows, columns)
         return torch.where(inside.unsqueeze(1), value, torch.zeros_like(value))
 
+    if mode not in (BILINEAR, NEAREST):
+        return _grid_cubic(at, read, lambda v, size: _grid_inside(v, size, padding, align), (w, h)).to(x.dtype)
+    at = [_grid_inside(at[0], w, padding, align), _grid_inside(at[1], h, padding, align)]
     if mode == NEAREST:
         return read(torch.round(at[0]), torch.round(at[1]))
     left, top = torch.floor(at[0]), torch.floor(at[1])
@@ -85,6 +90,22 @@ def grid_sampler_2d(x: Any, grid: Any, mode: int, padding: int, align: bool) -> 
     upper = read(left, top).float() * (1 - right) + read(left + 1, top).float() * right
     lower = read(left, top + 1).float() * (1 - right) + read(left + 1, top + 1).float() * right
     return (upper * (1 - below) + lower * below).to(x.dtype)
+
+
+def _grid_cubic(at: Any, read: Any, inside: Any, sizes: tuple[int, int]) -> Any:
+    """Four by four taps; each is brought inside by itself."""
+    first = [torch.floor(v) for v in at]
+    weights = [cubic_weights(v - f) for v, f in zip(at, first)]
+    total: Any = None
+    for i in range(4):
+        row: Any = None
+        for j in range(4):
+            tap = read(inside(first[0] + (j - 1), sizes[0]), inside(first[1] + (i - 1), sizes[1])).float()
+            term = tap * weights[0][j].unsqueeze(1)
+            row = term if row is None else row + term
+        term = row * weights[1][i].unsqueeze(1)
+        total = term if total is None else total + term
+    return total
 
 
 def col2im(x: Any, size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Any:
@@ -238,8 +259,6 @@ def embedding_bag(
     weight: Any, index: Any, offsets: Any, by_frequency: bool = False, mode: int = 0, sparse: bool = False,
     scale: Any = None, last: bool = False, padding: int = -1,
 ) -> Any:  # fmt: skip
-    if mode == 2:
-        raise NotImplementedError("bags of which the largest is taken")
     bags = offsets.numel() - (1 if last else 0)
     at = torch.arange(index.numel(), device=weight.device)
     bag = search(offsets, at, right=True) - 1
@@ -250,7 +269,12 @@ def embedding_bag(
     if padding >= 0:
         counted = (index != padding).to(torch.int32)
         rows = torch.where((index != padding).unsqueeze(1), rows, torch.zeros_like(rows))
-    made = scatter_add(torch.zeros([bags, weight.shape[1]], dtype=weight.dtype, device=weight.device), 0, bag.unsqueeze(1).expand(rows.shape), rows)
+    none = torch.zeros([bags, weight.shape[1]], dtype=weight.dtype, device=weight.device)
+    if mode == 2:
+        rows = rows if padding < 0 else torch.where((index != padding).unsqueeze(1), rows, torch.full_like(rows, -math.inf))
+        most = scatter_reduce(none, 0, bag.unsqueeze(1).expand(rows.shape), rows, "amax", include_self=False)
+        return torch.where(most == -math.inf, none, most), None, None, None
+    made = scatter_add(none, 0, bag.unsqueeze(1).expand(rows.shape), rows)
     if mode == 1:
         terms = scatter_add(torch.zeros([bags], dtype=torch.int32, device=weight.device), 0, bag, counted)
         made = made / torch.clamp(terms, min=1).to(made.dtype).unsqueeze(1)

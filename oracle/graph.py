@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from . import aliases
-from .mode import Mode
+from .mode import Mode, called
 from .operators import ATTENTION, ATTENTION_BACKWARD, FACTORIES, PRODUCTS, REDUCTIONS, SAME, VIEWS
 from .task import DTYPES
 
@@ -111,6 +111,7 @@ class Tracer(Mode):
             self.mark(leaf, i, 0)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        func = called(func, args)
         kwargs = kwargs or {}
         if self.paused:
             return func(*args, **kwargs)
@@ -238,16 +239,7 @@ class Tracer(Mode):
         return found
 
     def _is_fixed(self, number: int) -> bool:
-        """Is it made of numbers that the forward itself has?"""
-        todo, seen = [number], set()
-        while todo:
-            number = todo.pop()
-            node = self.nodes[number]
-            if node.op == "input" or (node.op == "constant" and not node.kwargs) or node.name.startswith("empty"):
-                return False
-            todo += [n for n in node.sources() if n not in seen]
-            seen.add(number)
-        return True
+        return is_fixed(self.nodes, number)
 
     def _settle_empty(self, args: Any) -> None:
         """What is read of a new vector that no operator wrote into, torch wrote there itself (lengths): a constant."""
@@ -313,6 +305,7 @@ class OnMeta(Mode):
     """Inside `with`, new tensors have shapes but no numbers and no memory."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        func = called(func, args)
         kwargs = dict(kwargs or {})
         if "device" in kwargs or not any(
             isinstance(a, (torch.Tensor, list, tuple)) and _holds_tensor(a) for a in args
@@ -338,11 +331,25 @@ class Limit(Mode):
         self.limit = limit
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        func = called(func, args)
         _refuse_big(args, self.limit)
         return func(*args, **(kwargs or {}))
 
 
 # ---- what follows from a graph ----------------------------------------------------------------
+
+
+def is_fixed(nodes: list[Node], number: int) -> bool:
+    """Is it made of numbers that the forward itself has?"""
+    todo, seen = [number], set()
+    while todo:
+        number = todo.pop()
+        node = nodes[number]
+        if node.op == "input" or (node.op == "constant" and not node.kwargs) or node.name.startswith("empty"):
+            return False
+        todo += [n for n in node.sources() if n not in seen]
+        seen.add(number)
+    return True
 
 
 @dataclass
@@ -352,6 +359,10 @@ class Graph:
     outputs: list[tuple[int, int]]
     exact: bool
     mutated: set[int]
+
+    def is_fixed(self, number: int) -> bool:
+        """Is it made of numbers that the forward itself has?"""
+        return is_fixed(self.nodes, number)
 
     def live(self) -> set[int]:
         """Nodes the outputs depend on."""

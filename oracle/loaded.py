@@ -37,7 +37,9 @@ from .truth import SETTINGS, in_float32, run, set_arithmetic, setting_name, tf32
 MOVING = {"nonzero", "masked_select", "index", "_unique2", "unique_dim", "unique_consecutive", "nonzero_numpy"}  # their results' sizes may
 ABORTS = {"binary_cross_entropy"}  # on CUDA, with all that the process has, where a value is out of range
 LOOKS = 3  # draws that facts are based on
-MAX_NODES = 2000
+MAX_NODES = 8000
+READS = ("_local_scalar_dense", "item")
+NUMBERS_READ = "aten._local_scalar_dense: forward computes with a number that it reads from a tensor (item(), int(), if), so the graph is that of one draw"
 SMALL_BYTES = 1 << 30
 NO_HALF = (
     "not implemented for 'Half'",
@@ -80,6 +82,7 @@ class Loaded:
         check_tensors(self.task, first.tensors + [h.tensor for h in held_tensors(model)])
         self.graph, results = self._trace(model, first)
         self._refuse_random(model, first, results)
+        self._find_numbers_read()
         self.of_sizes = sizes.annotate(self.task, self.fixed, self.values, self.graph, FIRST_SEED)
         self.output_names = [name for name, _ in results]
         self.outputs = [
@@ -201,6 +204,19 @@ class Loaded:
                         hint,
                     )
 
+    def _find_numbers_read(self) -> None:
+        """`x * y.max().item()`: the graph has the number of one draw. It is exact where another draw gives the same graph."""
+        self.numbers_read = False
+        if not any(node.name in READS and not self.graph.is_fixed(number) for number, node in enumerate(self.graph.nodes)):
+            return
+        try:
+            other, _ = self._trace(self.task.model(FIRST_SEED + 1), self.task.arguments(FIRST_SEED + 1))
+            same = other.write() == self.graph.write()
+        except Fault:
+            same = False
+        if not same:
+            self.numbers_read, self.graph.exact = True, False
+
     def _refuse_moving_shapes(self, model: torch.nn.Module, results: list[tuple[str, torch.Tensor]]) -> None:
         """Results whose sizes follow from values have no buffer that fits."""
         if not any(node.name in MOVING for _, node in self.graph.operators()):
@@ -297,7 +313,7 @@ class Loaded:
         live = self.graph.live()
         facts += [f"in{k} is not used by forward" for k in range(len(self.inputs)) if k not in live]
         if not self.graph.exact:
-            facts.append("forward writes through views in a way that the graph does not show")
+            facts.append(NUMBERS_READ if self.numbers_read else "forward writes through views in a way that the graph does not show")
         if self.narrow:
             facts.append(
                 f"this PyTorch cannot compute in {DTYPES[self.narrow]} on the CPU: the reference is float32, rounded at the end"
@@ -341,6 +357,7 @@ class Loaded:
             "graph": nodes[:MAX_NODES],
             "graph_truncated": len(nodes) > MAX_NODES,
             "graph_exact": self.graph.exact,
+            "graph_gap": NUMBERS_READ if self.numbers_read else None,
             "bytes_min": self.analysis.bytes_min(),
             "flops_min": self.analysis.flops_min(),
             "flops": self.analysis.flops_written(),

@@ -3,7 +3,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+
+
+def called(func: Any, args: Any) -> Any:
+    """PyTorch 1.13 names the wrong overload of `x | 2` and `x ^ 2`: the one that takes a tensor."""
+    if func._overloadname == "Tensor" and len(args) > 1 and not isinstance(args[1], torch.Tensor):
+        return getattr(func.overloadpacket, "Scalar", func)
+    return func
 
 
 class Mode(TorchDispatchMode):

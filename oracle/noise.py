@@ -24,7 +24,7 @@ from typing import Any
 import torch
 
 from .graph import Graph, reduction_length
-from .mode import Mode
+from .mode import Mode, called
 from .operators import CONVOLUTIONS, FACTORIES, OTHER, PRODUCTS, SAME, VIEWS
 
 RUNS, RUNS_SMALL, SMALL = 4, 12, 4096  # a small output gives few samples of its noise in one run
@@ -62,6 +62,7 @@ class Disturb(Mode):
         self.made: dict[int, torch.Tensor] = {}  # results of operators: rounded where they were stored
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        func = called(func, args)
         name = func._schema.name.split("::")[-1]
         base = name.rstrip("_")
         if base not in UNTOUCHED and not func._schema.is_mutable:

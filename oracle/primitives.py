@@ -19,8 +19,10 @@ import torch
 import torch.nn.functional as F
 
 from . import (
+    derivatives,
     formulas_complex,
     formulas_counts,
+    formulas_gradients,
     formulas_images,
     formulas_linalg,
     formulas_more,
@@ -414,7 +416,39 @@ def _mkldnn_rnn(
     return y, h.unsqueeze(0), c.unsqueeze(0), x.new_empty(0)
 
 
+def _resized(x: Any, size: Any, **kwargs: Any) -> Any:
+    if math.prod(size) > x.numel():
+        raise NotImplementedError("elements that were never written")
+    return x.reshape(-1)[: math.prod(size)].reshape(list(size))
+
+
+# views that are a tensor of their own
+_COPIES: dict[str, Callable[..., Any]] = {
+    "alias_copy": lambda x: x.clone(),
+    "detach_copy": lambda x: x.clone(),
+    "as_strided_copy": lambda x, *a, **k: torch.as_strided(x, *a, **k),
+    "diagonal_copy": lambda x, *a, **k: torch.diagonal(x, *a, **k),
+    "expand_copy": lambda x, size, **k: x.expand(list(size)),
+    "permute_copy": lambda x, dims: x.permute(list(dims)),
+    "transpose_copy": lambda x, a, b: x.transpose(a, b),
+    "t_copy": lambda x: x.t(),
+    "select_copy": lambda x, dim, index: x.select(dim, index),
+    "slice_copy": lambda x, *a, **k: torch.ops.aten.slice(x, *a, **k),
+    "squeeze_copy": lambda x, *dim: x.squeeze(*dim),
+    "unsqueeze_copy": lambda x, dim: x.unsqueeze(dim),
+    "unfold_copy": lambda x, *a: x.unfold(*a),
+    "view_copy": lambda x, size: x.reshape(list(size)),
+    "_reshape_copy": lambda x, size: x.reshape(list(size)),
+    "split_copy": lambda x, *a, **k: torch.split(x, *a, **k),
+    "split_with_sizes_copy": lambda x, *a, **k: torch.split_with_sizes(x, *a, **k),
+    "unbind_copy": lambda x, dim=0: torch.unbind(x, dim),
+}
+
 BODIES: dict[str, Callable[..., Any]] = {
+    **derivatives.FORMULAS,
+    **formulas_gradients.BODIES,
+    **_COPIES,
+    "resize_": _resized,
     "sort": formulas_sort.sorted,
     "topk": formulas_sort.topk,
     "kthvalue": formulas_sort.kth,

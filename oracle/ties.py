@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from .mode import Mode
+from .mode import Mode, called
 
 EACH_ONCE = frozenset(("sort", "argsort", "topk"))
 ONE = frozenset(("kthvalue", "median", "nanmedian", "mode"))
@@ -25,6 +25,7 @@ class _Chosen(Mode):
         self.found: list[tuple[torch.Tensor, torch.Tensor, int, bool]] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        func = called(func, args)
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
         name = str(func).split(".")[1] if "." in str(func) else str(func)

@@ -19,7 +19,7 @@ import torch
 from . import backward, derivatives, recurrent
 from .fault import is_out_of_memory, use
 from .graph import Graph, Tracer
-from .mode import Mode
+from .mode import Mode, called
 from .task import Arguments, Task, flatten, held_tensors, plain_tensors, task_errors
 
 NARROW = (torch.float16, torch.bfloat16, torch.float32)
@@ -195,6 +195,7 @@ class _Promote(Mode):
     """Inside `with`, whatever asks for a narrower floating point type gets float64."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        func = called(func, args)
         kwargs = dict(kwargs or {})
         if kwargs.get("dtype") in NARROW:
             kwargs["dtype"] = torch.float64

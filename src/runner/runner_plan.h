@@ -25,7 +25,7 @@ enum {
     PLAN_MAX_OPS = 4096,
     PLAN_MAX_ARGS = 256,
     PLAN_MAX_POINTERS = 64, /* in one argument */
-    PLAN_MAX_MAPS = 256,
+    PLAN_MAX_MAPS = 1024,
     PLAN_MAX_BUFFERS = 1536,
     MAP_BYTES = 128,
     MAP_MAX_RANK = 5,

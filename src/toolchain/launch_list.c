@@ -19,8 +19,8 @@
 #include <string.h>
 
 enum {
-    MAX_OPS = 1024,
-    MAX_WORKSPACES = 64,
+    MAX_OPS = 4096,
+    MAX_WORKSPACES = 512,
     MAX_ARGS = 64,
     MAX_ARG_BYTES = 4096,
     MAX_POINTERS = 64, /* in one argument */
@@ -254,7 +254,8 @@ static bool take_op(struct list *l, const json_t *op, json_t *to)
 static bool take_workspace(struct list *l, const json_t *list, json_t *to)
 {
     if (json_array_size(list) > MAX_WORKSPACES)
-        return refuse(l, VERDICT_BAD_PLAN, "more than 64 workspaces");
+        return refuse(l, VERDICT_BAD_PLAN,
+                      arena_printf(l->a, "more than %d workspaces", MAX_WORKSPACES));
     for (; l->workspaces < json_array_size(list); l->workspaces++) {
         json_int_t bytes;
 

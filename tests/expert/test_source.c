@@ -10,6 +10,7 @@ static const struct refusal_case {
     {"double", {"is not covered", "f64"}},
     {"hidden", {"is not covered", "does not show everything"}},
     {"last_softmax", {"is not covered", "lies channels last"}},
+    {"too_long", {"is not covered", "more than the", "give the task in parts"}},
 };
 
 static void what_it_cannot_write_it_says_and_names_what_it_saw(void **state)
@@ -83,6 +84,8 @@ static const struct source_case {
     {"conv_norm",
      {"float const sum = acc + conv_bias;",
       "(sum - bn_running_mean) * rsqrtf(bn_running_var + 1e-05f)"}},
+    {"spaced", {"half < 8 ? -3.0f + half * 0.375f : 3.0f - "}},
+    {"crowded", {"crowded_4", "cutegen_workspace(call, 768)"}},
     {"top_k", {"sort_entry<true>(", "block_top<THREADS, 2, 5>(", "cutegen_workspace(call, "}},
     {"scatter_add", {"atomicAdd(&y(", "CUTEGEN_DATA(float, &call->out[0])));\n    return 0;"}},
     {"crossed", {"for (int u = 0; u < 8; u++)", "i / 4096 * 8 + u"}},

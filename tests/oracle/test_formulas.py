@@ -79,7 +79,7 @@ def computed(nodes: list[dict[str, Any]], inputs: tuple[torch.Tensor, ...]) -> l
         if "dtype" in arg:
             return primitives._TYPES[arg["dtype"]]
         if "text" in arg:
-            return float(arg["text"])
+            return float(arg["text"]) if arg["text"] in ("inf", "-inf", "nan") else arg["text"]
         return next((arg[key] for key in ("ints", "value") if key in arg), None)
 
     for node in [n for entry in nodes for n in (*entry.get("body", []), entry)]:

@@ -4,7 +4,8 @@
  *
  * The oracle gives the body of an operator as nodes with ids of their own
  * (oracle/primitives.py); "made" says which of them are its results. The
- * operator itself stays as an alias, so no argument has to be rewritten.
+ * operator itself stays as an alias, so no argument has to be rewritten. A long
+ * list of tensors is joined in two steps: a kernel reads only so many.
  */
 #include "expert/generic/generic.h"
 
@@ -12,9 +13,20 @@
 
 #include <string.h>
 
+/* Tensors joined at once; numbers of the nodes that join them first, apart from all others. */
+enum { JOINED = 24, JOIN_ID = 3 << 18 };
+
 static bool expands(const struct node *n)
 {
     return strcmp(n->op, "input") != 0 && json_object_get(n->whole, "body");
+}
+
+static const json_t *long_list(const struct node *n)
+{
+    const json_t *list = json_object_get(json_array_get(n->args, 0), "list");
+    bool joins = graph_op_is(n, "aten.cat") || graph_op_is(n, "aten.stack");
+
+    return joins && json_array_size(list) > JOINED ? list : NULL;
 }
 
 static size_t room_for(const struct graph *g)
@@ -26,7 +38,8 @@ static size_t room_for(const struct graph *g)
         const json_t *body =
             expands(&g->nodes[k]) ? json_object_get(g->nodes[k].whole, "body") : NULL;
 
-        room++;
+        room += 1 + json_array_size(long_list(&g->nodes[k])) / JOINED;
+        room += long_list(&g->nodes[k]) != NULL;
         json_array_foreach(body, i, inner) room +=
             1 + json_array_size(json_object_get(inner, "parts"));
     }
@@ -74,6 +87,64 @@ static bool is_read(const struct graph *g, int id)
     return false;
 }
 
+/* Some tensors of n's list, joined. */
+static json_t *add_join(struct graph *p, const struct node *n, const json_t *list, size_t first,
+                        int dim, struct arena *a)
+{
+    struct node *part = &p->nodes[p->count];
+    json_t *items = json_array(), *args = json_pack("[{s:o},{s:i}]", "list", items, "value", dim);
+    int64_t size = 0;
+
+    *part = *n;
+    for (size_t i = first; i < first + JOINED && i < json_array_size(list); i++) {
+        const json_t *item = json_array_get(list, i);
+        const struct node *x = json_object_get(item, "node") ? graph_node(p, graph_id(item)) : NULL;
+
+        json_array_append(items, (json_t *)(uintptr_t)item);
+        size += !x || graph_op_is(n, "aten.stack") || x->t.dims <= dim ? 1 : x->t.shape[dim];
+    }
+    part->t.shape[dim] = size;
+    part->args = json_own(a, args);
+    part->id = JOIN_ID + p->count++;
+    return json_pack("{s:i}", "node", part->id);
+}
+
+/* Is it a list that joins as any other does: all tensors of its own rank, or stacked? */
+static bool plain_list(const struct graph *p, const struct node *n, const json_t *list)
+{
+    bool stack = graph_op_is(n, "aten.stack");
+    const json_t *item;
+    size_t i;
+
+    json_array_foreach(list, i, item)
+    {
+        const struct node *x = json_object_get(item, "node") ? graph_node(p, graph_id(item)) : NULL;
+
+        if (!x || x->t.dims + stack != n->t.dims)
+            return false;
+    }
+    return n->t.dims > 0;
+}
+
+static bool add_joined(struct graph *p, const struct node *n, struct arena *a)
+{
+    const json_t *list = long_list(n);
+    int dim = dim_wrap(arg_int_or(n, 1, "dim", 0), n->t.dims);
+    json_t *parts;
+    struct node *whole;
+
+    if (!list || !plain_list(p, n, list))
+        return false;
+    parts = json_array();
+    for (size_t i = 0; i < json_array_size(list); i += JOINED)
+        json_array_append_new(parts, add_join(p, n, list, i, dim, a));
+    whole = &p->nodes[p->count++];
+    *whole = *n;
+    whole->op = "aten.cat.default";
+    whole->args = json_own(a, json_pack("[{s:o},{s:i}]", "list", parts, "value", dim));
+    return true;
+}
+
 static bool add(struct graph *p, const struct graph *g, const struct node *n, struct arena *a,
                 const char **why)
 {
@@ -83,6 +154,8 @@ static bool add(struct graph *p, const struct graph *g, const struct node *n, st
 
     if (expands(n) && json_array_size(json_object_get(n->whole, "body")) && !add_body(p, n, a, why))
         return false;
+    if (add_joined(p, n, a))
+        return true;
     copy = &p->nodes[p->count++];
     *copy = *n;
     if (!expands(n))

@@ -327,15 +327,18 @@ static const char *spaced(struct kernel *k, const struct node *n, const struct c
 {
     double start = 0, end = 0;
     long long count = (long long)tensor_numel(&n->t);
+    const char *from, *to, *step;
 
     graph_number(graph_arg_json(n, 0, "start"), &start);
     graph_number(graph_arg_json(n, 1, "end"), &end);
+    from = expr_literal(start, "float", k->in->a);
+    to = expr_literal(end, "float", k->in->a);
     if (count < 2)
-        return expr_literal(start, "float", k->in->a);
-    return kernel_name(k, "float", "%s < %lld ? %.9gf + %s * %.9gf : %.9gf - (%lld - %s) * %.9gf",
-                       at->at[0], count / 2, start + 0.0, at->at[0],
-                       (end - start) / (double)(count - 1), end, count - 1, at->at[0],
-                       (end - start) / (double)(count - 1));
+        return kernel_name(k, value_type(n), "%s(%s)", value_type(n), from);
+    step = expr_literal((end - start) / (double)(count - 1), "float", k->in->a);
+    return kernel_name(k, value_type(n), "%s(%s < %lld ? %s + %s * %s : %s - (%lld - %s) * %s)",
+                       value_type(n), at->at[0], count / 2, from, at->at[0], step, to, count - 1,
+                       at->at[0], step);
 }
 
 static bool filled(const struct node *n, const json_t **value, double *number)

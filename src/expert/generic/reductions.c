@@ -144,6 +144,8 @@ static const char *sum_type(const struct node *n)
 
 static const char *extreme_start(const struct node *x, bool largest)
 {
+    if (strcmp(x->t.dtype, "bool") == 0)
+        return largest ? "0" : "1";
     if (strstr(x->t.dtype, "f"))
         return largest ? "-__int_as_float(0x7f800000)" : "__int_as_float(0x7f800000)";
     return largest ? "INT64_MIN_" : "INT64_MAX_";
@@ -162,8 +164,6 @@ static const char *accumulated(struct kernel *k, const struct node *n, const str
 
     reduction_of(k->in->g, n, reduced, &terms);
     p = place_kept(n, x, reduced, at, extents, gone, &count);
-    if (extreme && strcmp(x->t.dtype, "bool") == 0)
-        return value_no(k, n, "an extreme of bool");
     k->along = k->along || (k->loops == 0 && x->t.dims && reduced[x->t.dims - 1]);
     kernel_line(k, "%s %s = %s;", type, acc,
                 extreme ? extreme_start(x, strstr(r->meet, "max") != NULL) : r->start);

@@ -5,7 +5,8 @@
  * From the results back to the inputs, it is counted how often each element
  * would be computed without memory. A sum is kept where that is more than
  * once, a chain of pointwise operators where computing it again would take
- * longer than a launch and its bytes.
+ * longer than a launch and its bytes; anything where a kernel would otherwise
+ * read more tensors than a launch has arguments.
  */
 #include "expert/generic/generic.h"
 
@@ -13,7 +14,7 @@
 
 #include <string.h>
 
-enum { LONGEST_CHAIN = 96, PASSES = 3 };
+enum { LONGEST_CHAIN = 96, PASSES = 3, CROWDED_PASSES = 32 };
 
 /* What keeping costs on a large GPU, and what computing again does, in ns: measured times are not
  * known here, so these are round numbers of a device with 4 TB/s that is not short of threads. */
@@ -187,6 +188,80 @@ static void decide(struct counts *c, const bool *too_long, bool *kept)
     }
 }
 
+/* ---- a kernel reads only so many tensors ---------------------------------------- */
+
+enum { MOST_READS = GENERIC_ARGS - 2 }; /* some forms read their own result, too */
+
+struct reads {
+    int at[MOST_READS], count; /* positions of what lies in memory */
+};
+
+struct crowd {
+    struct counts c;
+    struct reads *reads; /* by position */
+    bool *kept, *forced, found;
+    bool full;                  /* of the node at hand: its arguments read too much */
+    const struct node *largest; /* the argument that reads most, if it has no memory */
+};
+
+static bool add_read(struct reads *r, int position)
+{
+    for (int i = 0; i < r->count; i++)
+        if (r->at[i] == position)
+            return true;
+    if (r->count == MOST_READS)
+        return false;
+    r->at[r->count++] = position;
+    return true;
+}
+
+static bool in_memory(const struct crowd *w, const struct node *n)
+{
+    size_t at = (size_t)(n - w->c.g->nodes);
+
+    return w->kept[at] || w->forced[at] || strcmp(n->op, "input") == 0;
+}
+
+/* What a kernel of n reads for this argument. */
+static void add_reads(struct counts *c, const struct node *n, const struct node *arg)
+{
+    struct crowd *w = (struct crowd *)c;
+    struct reads *to = &w->reads[n - c->g->nodes];
+    const struct reads *more = &w->reads[arg - c->g->nodes];
+
+    if (arg->value || strcmp(arg->op, "constant") == 0)
+        return;
+    if (in_memory(w, arg)) {
+        w->full = !add_read(to, (int)(arg - c->g->nodes)) || w->full;
+        return;
+    }
+    for (int i = 0; i < more->count; i++)
+        w->full = !add_read(to, more->at[i]) || w->full;
+    if (!w->largest || more->count > w->reads[w->largest - c->g->nodes].count)
+        w->largest = arg;
+}
+
+/* Notes in forced[] what must have memory so that no kernel reads too much; false: nothing. */
+static bool uncrowd(struct crowd *w)
+{
+    w->found = false;
+    for (int i = 0; i < w->c.g->count; i++) {
+        const struct node *n = &w->c.g->nodes[i];
+
+        if (w->c.times[i] <= 0 || strcmp(n->op, "input") == 0)
+            continue;
+        do {
+            w->reads[i].count = 0;
+            w->full = false;
+            w->largest = NULL;
+            each_arg(&w->c, n, add_reads);
+            if (w->full && w->largest)
+                w->forced[w->largest - w->c.g->nodes] = w->found = true;
+        } while (w->full && w->largest); /* else the operator itself reads too much, and says so */
+    }
+    return w->found;
+}
+
 void storage_decide(struct generic *in)
 {
     const struct graph *g = in->g;
@@ -197,10 +272,17 @@ void storage_decide(struct generic *in)
                        .sums = arena_array(in->a, count, sizeof(bool))};
     bool *too_long = arena_array(in->a, count, sizeof(bool));
     bool *result = written_as_result(&c, in->a);
+    struct crowd w;
 
     in->kept = arena_array(in->a, count, sizeof(bool));
     for (int pass = 0; pass < PASSES; pass++) {
         count_cost(&c, in->kept, result, too_long);
         decide(&c, too_long, in->kept);
     }
+    w = (struct crowd){.c = c,
+                       .reads = arena_array(in->a, count, sizeof(struct reads)),
+                       .kept = in->kept,
+                       .forced = too_long};
+    for (int pass = 0; pass < CROWDED_PASSES && uncrowd(&w); pass++)
+        decide(&c, too_long, in->kept);
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 
 enum { SECOND_ID = GRAPH_IDS }; /* added to the id of a node: its second result */
+enum { NEAR = 16 };
 
 int64_t tensor_numel(const struct tensor *t)
 {
@@ -80,8 +81,29 @@ static bool read_tensors(const json_t *list, struct tensor *out, int *count)
     return true;
 }
 
+/* Nodes stand in the order of their ids, further results behind the first one; only bodies of
+ * operators (generic/lower.c) stand before nodes of smaller ids. */
+static bool stands_before(int id, int other)
+{
+    int a = id % SECOND_ID, b = other % SECOND_ID;
+
+    return a < b || (a == b && id < other);
+}
+
 const struct node *graph_node(const struct graph *g, int id)
 {
+    int low = 0, high = g->count;
+
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+
+        if (g->nodes[middle].id == id)
+            return &g->nodes[middle];
+        if (stands_before(g->nodes[middle].id, id))
+            low = middle + 1;
+        else
+            high = middle;
+    }
     for (int i = 0; i < g->count; i++)
         if (g->nodes[i].id == id)
             return &g->nodes[i];
@@ -109,8 +131,16 @@ bool graph_is_result(const struct graph *g, const struct node *n)
 const struct node *graph_arg(const struct graph *g, const struct node *n, size_t index)
 {
     const json_t *arg = json_array_get(n->args, index);
+    ptrdiff_t at = n - g->nodes;
+    int id;
 
-    return json_object_get(arg, "node") ? graph_node(g, graph_id(arg)) : NULL;
+    if (!json_object_get(arg, "node"))
+        return NULL;
+    id = graph_id(arg);
+    for (ptrdiff_t i = at; at < g->count && i-- > 0 && i >= at - NEAR;)
+        if (g->nodes[i].id == id)
+            return &g->nodes[i]; /* an argument mostly stands right before its user */
+    return graph_node(g, id);
 }
 
 const struct node *graph_first(const struct graph *g, const struct node *n)
@@ -412,9 +442,16 @@ bool graph_read(const json_t *description, struct arena *a, struct graph *out, c
         return false;
     }
     out->nodes = arena_array(a, room, sizeof(*out->nodes));
-    if (!json_bool_or(description, "graph_exact", true) ||
-        json_bool_or(description, "graph_truncated", false)) {
-        *why = "the graph does not show everything that happens";
+    if (json_bool_or(description, "graph_truncated", false)) {
+        *why = arena_printf(a,
+                            "the graph has more than the %zu operators that are described: give "
+                            "the task in parts",
+                            json_array_size(nodes));
+        return false;
+    }
+    if (!json_bool_or(description, "graph_exact", true)) {
+        *why = json_string_or(description, "graph_gap",
+                              "the graph does not show everything that happens");
         return false;
     }
     for (int k = 0; k < MAX_TENSORS; k++)

@@ -16,7 +16,7 @@
 #include <jansson.h>
 
 enum { GRAPH_IDS = 1 << 20, GRAPH_PARTS = 64 }; /* numbers of nodes and of their results */
-enum { GRAPH_NODES = 4096, SIZE_CONSTANTS = 64, SIZE_TERMS = 4, SIZE_PLACES = 8 };
+enum { GRAPH_NODES = 16384, SIZE_CONSTANTS = 64, SIZE_TERMS = 4, SIZE_PLACES = 8 };
 
 struct tensor {
     const char *name, *dtype;

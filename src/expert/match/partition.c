@@ -126,9 +126,8 @@ static void number_inputs(const struct cut *c, const struct node *n, bool *seen,
                           int *from)
 {
     const struct graph *left = c->left;
-    bool args[GRAPH_NODES] = {false};
-    size_t i;
-    const json_t *arg;
+    size_t i, k;
+    const json_t *arg, *item;
 
     if (seen[n - left->nodes])
         return;
@@ -145,10 +144,17 @@ static void number_inputs(const struct cut *c, const struct node *n, bool *seen,
         if (graph_arg(left, n, i))
             number_inputs(c, graph_arg(left, n, i), seen, s, from);
     }
-    mark_args(left, n, args); /* those in lists */
-    for (int k = 0; k < left->count; k++)
-        if (args[k])
-            number_inputs(c, &left->nodes[k], seen, s, from);
+    json_array_foreach(n->args, i, arg)
+    {
+        json_array_foreach(json_object_get(arg, "list"), k, item)
+        {
+            const struct node *used =
+                json_object_get(item, "node") ? graph_node(left, graph_id(item)) : NULL;
+
+            if (used)
+                number_inputs(c, used, seen, s, from);
+        }
+    }
 }
 
 /* The graph that makes `result`; from[i] is the input of what is left that is its input i. */
