@@ -7,6 +7,7 @@ ptxas (the judge does that itself, from the PTX) and records what would have bee
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import Any
 
@@ -108,6 +109,9 @@ class _Utils:
     def get_device_properties(self, device: int) -> dict[str, int]:
         return {"max_shared_mem": self.smem, "multiprocessor_count": 0, "warpSize": 32, "max_num_regs": 65536}
 
+    def unload_module(self, module: int) -> None:
+        pass
+
     def load_binary(self, name: str, kernel: Any, shared: int, device: int) -> tuple[Any, ...]:
         return 0, kernel.decode() if isinstance(kernel, bytes) else kernel, 0, 0, 1024
 
@@ -160,13 +164,15 @@ def version() -> str:
 
 
 def _file_line(err: CompilationError, path: str) -> int:
-    """The error's line counts from the function's first."""
+    """The error's line counts from the function's first; 0: the function is not of this file."""
     from triton.runtime.jit import JITFunction
 
     with open(path, encoding="utf-8", errors="replace") as f:
         text = f.read()
     at = text.find((err.src or "\0").split("\n", 1)[0])
     for fn in (f for f in _known_functions() if isinstance(f, JITFunction) and f.src == err.src):
+        if fn.fn.__code__.co_filename != path:
+            return 0
         start = getattr(fn, "starting_line_number", 0)
         skipped = next((i for i, line in enumerate(getattr(fn, "raw_src", [])) if line.lstrip().startswith("def ")), 0)
         return int(start + skipped + err.node.lineno - 1)
@@ -181,13 +187,17 @@ def _known_functions() -> list[Any]:
 
 def fault_of(err: BaseException, path: str) -> PlanError | None:
     """An error of Triton's as one of ours; None: it is not Triton's."""
-    inner: Any = err
-    while isinstance(inner.__cause__, CompilationError):
-        inner = inner.__cause__
+    chain: list[Any] = [err]
+    while isinstance(chain[-1].__cause__, CompilationError):
+        chain.append(chain[-1].__cause__)
+    inner = chain[-1]
     if isinstance(inner, CompilationError):
-        line = _file_line(inner, path) if hasattr(inner.node, "lineno") else 0
+        lines = [_file_line(e, path) for e in chain if isinstance(e, CompilationError) and hasattr(e.node, "lineno")]
+        line = next((n for n in reversed(lines) if n), 0)  # the innermost that is the candidate's: others are of Triton's library
         why = inner.error_message or (str(inner.__cause__) if inner.__cause__ else str(inner))
         return PlanError(f"Triton: {why.strip()[:1500]}", "compile", line)
     if isinstance(err, OutOfResources):
         return PlanError(f"the kernel does not fit: {err}", "launch")
+    if isinstance(err, RuntimeError) and re.search(r"during parsing|PassManager::run failed|during compilation", str(err)):
+        return PlanError(f"Triton: {err}: types or shapes of an operation do not fit, as of tl.dot and its accumulator", "compile")
     return None

@@ -243,6 +243,13 @@ bool job_folder(struct mcp_job *j, char **out, struct error *why)
     return true;
 }
 
+const char *kernel_file_name(const char *target)
+{
+    bool python = target && (!strcmp(target, "triton") || !strcmp(target, "cutedsl"));
+
+    return python ? "candidate.py" : "candidate.cu";
+}
+
 bool argument_file(struct mcp_job *j, const json_t *args, const char *path_key,
                    const char *text_key, const char *name, const char **out, struct error *why)
 {

@@ -38,6 +38,8 @@ bool command_run(struct mcp_job *j, const struct mcp_command *c, const json_t **
 bool command_text(struct mcp_job *j, const struct mcp_command *c, struct text *out,
                   struct error *why);
 
+/* How a kernel given as text is called, by its language; NULL or "": CuTe. */
+const char *kernel_file_name(const char *target);
 /*
  * A file that a tool's arguments give: a path in `path_key`, or its text in `text_key`, which is
  * written to a folder of its own that the job's arena removes.

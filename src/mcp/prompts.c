@@ -19,14 +19,18 @@ json_t *prompts_list(void)
                              "Path of the task (a Python file)", "required", 1);
     json_t *kernel = json_pack("{s:s, s:s, s:b}", "name", "kernel", "description",
                                "Path of the kernel that is wrong", "required", 1);
-    json_t *list = json_pack(
-        "[{s:s, s:s, s:s, s:[O]}, {s:s, s:s, s:s, s:[O, O]}]", "name", "synthesis", "title",
-        "Write a first kernel", "description", "A run's prompt for the first kernel of a task",
-        "arguments", task, "name", "repair", "title", "Repair a kernel", "description",
-        "Judges a kernel and gives a run's prompt for repairing it", "arguments", task, kernel);
+    json_t *target = json_pack("{s:s, s:s, s:b}", "name", "target", "description",
+                               "cute (default), cuda, triton or cutedsl", "required", 0);
+    json_t *list = json_pack("[{s:s, s:s, s:s, s:[O, O]}, {s:s, s:s, s:s, s:[O, O, O]}]", "name",
+                             "synthesis", "title", "Write a first kernel", "description",
+                             "A run's prompt for the first kernel of a task", "arguments", task,
+                             target, "name", "repair", "title", "Repair a kernel", "description",
+                             "Judges a kernel and gives a run's prompt for repairing it",
+                             "arguments", task, kernel, target);
 
     json_decref(task);
     json_decref(kernel);
+    json_decref(target);
     return json_pack("{s:o}", "prompts", list);
 }
 
@@ -39,8 +43,8 @@ static void add_message(json_t *list, const char *role, struct text content)
 }
 
 /* Judges the kernel and keeps the judgement in a file for `prompt --judged`. */
-static bool judge_for(struct mcp_job *j, const char *task, const char *kernel, const char **file,
-                      struct error *why)
+static bool judge_for(struct mcp_job *j, const char *task, const char *kernel, const char *target,
+                      const char **file, struct error *why)
 {
     struct mcp_command c = command_of(j->mcp, "eval");
     const json_t *judged;
@@ -49,6 +53,8 @@ static bool judge_for(struct mcp_job *j, const char *task, const char *kernel, c
 
     command_word(&c, task);
     command_word(&c, kernel);
+    if (target)
+        command_flag(&c, "--target", target);
     if (!job_enter(j))
         return error_set(why, ERROR_INTERRUPTED, "cancelled");
     ok = command_run(j, &c, &judged, why);
@@ -63,15 +69,18 @@ static bool prompt_command(struct mcp_job *j, const char *name, const json_t *ar
                            struct mcp_command *c, struct error *why)
 {
     const char *task = NULL, *kernel = NULL, *judged = NULL;
+    const char *target = json_string_or(args, "target", NULL);
 
     *c = command_of(j->mcp, "prompt");
     if (!argument_file(j, args, "task", "task_source", "task.py", &task, why))
         return false;
     command_word(c, task);
+    if (target)
+        command_flag(c, "--target", target);
     if (!strcmp(name, "synthesis"))
         return true;
-    if (!argument_file(j, args, "kernel", "source", "candidate.cu", &kernel, why) ||
-        !judge_for(j, task, kernel, &judged, why))
+    if (!argument_file(j, args, "kernel", "source", kernel_file_name(target), &kernel, why) ||
+        !judge_for(j, task, kernel, target, &judged, why))
         return false;
     command_flag(c, "--stage", "repair");
     command_flag(c, "--kernel", kernel);

@@ -30,6 +30,12 @@ static const struct guide {
     {"convolution", "prompts/class-convolution.md", "text/markdown", "Convolutions"},
     {"attention", "prompts/class-attention.md", "text/markdown", "Attention"},
     {"other", "prompts/class-other.md", "text/markdown", "Other kernels"},
+    {"triton-abi", "prompts/triton/abi.md", "text/markdown",
+     "Triton: what a .py file must contain"},
+    {"triton", "prompts/triton/guide.md", "text/markdown", "Triton: writing it right"},
+    {"cutedsl-abi", "prompts/cutedsl/abi.md", "text/markdown",
+     "CuTe DSL: what a .py file must contain"},
+    {"cutedsl", "prompts/cutedsl/guide.md", "text/markdown", "CuTe DSL: writing it right"},
     {"profile", "prompts/profile-reading.md", "text/markdown", "How to read a profile"},
 };
 

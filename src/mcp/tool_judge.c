@@ -96,13 +96,19 @@ bool tool_describe(struct mcp_job *j, const json_t *args, struct tool_reply *out
 
 /* ---- evaluate and profile --------------------------------------------------------- */
 
+/* How a kernel given as text is called: languages are told by a file's end. */
+static const char *source_name(const json_t *args)
+{
+    return kernel_file_name(json_string_or(args, "target", ""));
+}
+
 static bool eval_command(struct mcp_job *j, const json_t *args, const char *kernel,
                          const char *source, struct mcp_command *c, struct error *why)
 {
     const char *file = NULL;
 
     if (!task_command(j, "eval", args, c, why) ||
-        !argument_file(j, args, kernel, source, "candidate.cu", &file, why))
+        !argument_file(j, args, kernel, source, source_name(args), &file, why))
         return false;
     command_word(c, file);
     command_flag(c, "--events", NULL);

@@ -13,14 +13,14 @@
     "'task_source':{'type':'string','description':'Instead of task: the text of such a file'},"
 #define KERNEL                                                                                     \
     "'kernel':{'type':'string','minLength':1,'description':'Path of the kernel: a .cu file to "    \
-    "the "                                                                                         \
-    "ABI of cutegen://guide/abi'},"                                                                \
+    "the ABI of cutegen://guide/abi, or a .py file with kernels in Triton or the CuTe DSL and a "  \
+    "plan(p) (cutegen://guide/triton-abi, cutedsl-abi)'},"                                         \
     "'source':{'type':'string','description':'Instead of kernel: the text of such a file'},"
 #define WHERE                                                                                      \
     "'device':{'type':'string','enum':['auto','simt','cuda:0','cuda:1','cuda:2','cuda:3'],"        \
     "'description':'simt: on the CPU, checked and modelled'},"                                     \
-    "'target':{'type':'string','enum':['cute','cuda'],'description':'What the kernel is written "  \
-    "in: CuTe (default), or CUDA C++ without it'},"                                                \
+    "'target':{'type':'string','enum':['cute','cuda','triton','cutedsl'],'description':'What "     \
+    "the kernel is written in: CuTe (default), CUDA C++ without it, Triton, or the CuTe DSL'},"    \
     "'set':{'type':'object','additionalProperties':{'type':'integer'},'description':'Size "        \
     "constants of the task to override'}"
 #define RUN "'run':{'type':'string','minLength':1,'description':'Id of a run, or last'}"

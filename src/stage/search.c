@@ -25,6 +25,8 @@ struct section {
 static const char *const guides[] = {"guide",           "abi",         "class-pointwise",
                                      "class-reduction", "class-gemm",  "class-convolution",
                                      "class-attention", "class-other", "profile-reading"};
+static const char *const python_guides[] = {"triton/guide", "triton/abi", "cutedsl/guide",
+                                            "cutedsl/abi"};
 
 /* The query's words of three letters or more, each once. */
 static size_t words_of(const char *query, struct text *out)
@@ -137,6 +139,8 @@ bool stage_search(const struct settings *settings, const char *query, int max, s
                       max < MAX_PASSAGES ? (size_t)max : MAX_PASSAGES, found, a);
     for (size_t i = 0; i < ARRAY_LEN(guides); i++)
         search_guide(guides[i], words, count, ARRAY_LEN(best), a, best);
+    for (size_t i = 0; i < ARRAY_LEN(python_guides); i++)
+        search_guide(python_guides[i], words, count, ARRAY_LEN(best), a, best);
     list = json_array();
     for (size_t i = 0; i < n; i++)
         add_passage(list, found[i].where, found[i].text);

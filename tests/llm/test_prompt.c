@@ -223,7 +223,7 @@ static void stages_render_and_share_their_front(enum language target)
 static void every_stage_of_the_product_renders_and_shares_its_front(void **state)
 {
     (void)state;
-    for (int target = 0; target <= LANGUAGE_TRITON; target++)
+    for (int target = 0; target < LANGUAGE_COUNT; target++)
         stages_render_and_share_their_front((enum language)target);
 }
 
