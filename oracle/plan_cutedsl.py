@@ -292,7 +292,7 @@ def fault_of(err: BaseException, path: str) -> PlanError | None:
     for one in _chain(err):
         if isinstance(one, PlanError):
             return one
-    text = _plain(str(err))
+    text = _plain(str(err)).replace(path, os.path.basename(path))
     missing = re.search(r"Symbols not found: \[ ([^\]]*) \]", text)
     if missing:
         return PlanError(f"host code calls {missing[1].replace('_cu', 'cu')}, which a plan cannot: it launches kernels and clears tensors")
