@@ -41,6 +41,8 @@ static const char skill[] =
     "Times with `modelled: true` come from a model of a GPU and are never to be reported as "
     "measured.\n"
     "Do not weaken the task, the tolerance or the checks to make a kernel pass.\n"
+    "Kernels in Triton or the CuTe DSL: one `.py` file with `plan(p)` "
+    "(`cutegen://guide/triton-abi`, `cutedsl-abi`), and `target` in every call.\n"
     "Without the tools: `cutegen eval TASK.py KERNEL.cu`, `cutegen help`.\n";
 
 /* ---- JSON ------------------------------------------------------------------- */

@@ -152,11 +152,13 @@ static void verify_store(const struct settings *settings, const struct exported 
 /* Different compiler versions give different code, which is not the export's fault. */
 static const char *other_tools(struct stage *st, const struct exported *e, struct arena *a)
 {
-    static const char *const names[] = {"nvrtc", "cutlass"};
+    static const char *const cuda[] = {"nvrtc", "cutlass"}, *const python[] = {"triton"};
+    const char *const *names = languages[e->target].python ? python : cuda;
+    size_t count = languages[e->target].python ? ARRAY_LEN(python) : ARRAY_LEN(cuda);
     json_t *here = json_own(a, stage_environment(st));
     const json_t *there = json_object_get(e->record, "environment");
 
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+    for (size_t i = 0; i < count; i++) {
         const char *was = json_string_or(there, names[i], "?");
         const char *is = json_string_or(here, names[i], "?");
 
@@ -307,7 +309,9 @@ bool loop_verify(const struct settings *settings, const char *dir, bool device_n
     own.budget_text = NULL;
     own.scale = false; /* reference.py has the judged sizes */
     own.set = NULL;
-    if (!strstr(e.source.data, "cute/") && !strstr(e.source.data, "cutlass/"))
+    if (languages[e.target].python)
+        own.target = e.target;
+    else if (!strstr(e.source.data, "cute/") && !strstr(e.source.data, "cutlass/"))
         own.target = LANGUAGE_CUDA;
     if (e.device.kind == DEVICE_SIMT && !device_named)
         own.device = "simt";

@@ -45,6 +45,16 @@ static bool table_whole(const json_t *table, struct error *err)
     return true;
 }
 
+enum language stage_export_target(const json_t *record)
+{
+    return language_named(json_string_or(json_object_get(record, "options"), "target", ""));
+}
+
+const char *stage_export_source(const char *name, enum language target, struct arena *a)
+{
+    return arena_printf(a, "%s.%s", name, languages[target].python ? languages[target].name : "cu");
+}
+
 bool stage_export_read(const char *dir, struct arena *a, struct exported *out, struct error *err)
 {
     const json_t *d;
@@ -67,8 +77,9 @@ bool stage_export_read(const char *dir, struct arena *a, struct exported *out, s
         .smem_block_bytes = json_int_or(d, "smem_block_bytes", 0),
         .l2_bytes = json_int_or(d, "l2_bytes", 0),
     };
-    if (file_read(path_join(a, out->dir, arena_printf(a, "%s.cu", out->name)), MAX_SOURCE_BYTES, a,
-                  &out->source, err))
+    out->target = stage_export_target(out->record);
+    if (file_read(path_join(a, out->dir, stage_export_source(out->name, out->target, a)),
+                  MAX_SOURCE_BYTES, a, &out->source, err))
         return true;
     err->kind = ERROR_USE;
     return error_add(err, "reading the export %s", dir);

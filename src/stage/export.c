@@ -240,12 +240,15 @@ static bool add_texts(const struct export_request *req, struct export_package *p
                       struct error *err)
 {
     const char *judged = json_string_or(req->task->description, "judged_source", NULL);
+    bool python = languages[stage_export_target(req->record)].python;
     const struct slot slots[] = {
         {"@NAME@", text_of(p->name)},
         {"@TASK@", text_of(req->task->name)},
         {"@RUN@", text_of(json_string_or(req->record, "run", "?"))},
         {"@SUMMARY@", text_of(summary_text(req, a))},
         {"@ARCH@", text_of(req->device->arch)},
+        {"@SOURCE@", text_of(p->source)},
+        {"@FLAGS@", text_of(python ? arena_printf(a, " (called `%s.py`)", p->name) : "")},
     };
     static const char *const same[] = {"loader.py", "native.py", "launcher.py", "gradients.py"};
     struct text template, file, readme, package;
@@ -262,7 +265,7 @@ static bool add_texts(const struct export_request *req, struct export_package *p
                fill(template, slots, ARRAY_LEN(slots), a));
     export_add(p, "__init__.py", fill(package, slots, ARRAY_LEN(slots), a));
     export_add(p, "reference.py", judged ? text_of(judged) : req->task->source);
-    export_add(p, arena_printf(a, "%s.cu", p->name), req->best->source);
+    export_add(p, p->source, req->best->source);
     export_add(p, "README.md", fill(readme, slots, ARRAY_LEN(slots), a));
     return true;
 }
@@ -290,6 +293,7 @@ static bool make_package(const struct export_request *req, struct arena *a,
 
     p->name = identifier(req->task->name, a);
     p->version = json_string_or(req->record, "cutegen", "0");
+    p->source = stage_export_source(p->name, stage_export_target(req->record), a);
     launches = table(req, p, a);
     export_add(p, "launches.json", pretty(launches, a));
     json_decref(launches);

@@ -165,7 +165,7 @@ bool export_place(const struct export_package *p, enum export_layout layout, con
     }
     out->dir = folder;
     out->module_path = path_join(a, folder, arena_printf(a, "%s_new.py", p->name));
-    out->source_path = path_join(a, folder, arena_printf(a, "%s.cu", p->name));
+    out->source_path = path_join(a, folder, p->source);
     out->record_path = path_join(a, folder, "record.json");
     return write_folder(p, folder, a, err);
 }

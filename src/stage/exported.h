@@ -18,6 +18,7 @@ struct export_file {
 struct export_package {
     const char *name; /* a Python identifier */
     const char *version;
+    const char *source; /* how the kernel's source is called: "swish.cu" */
     struct export_file files[EXPORT_MAX_FILES];
     size_t count;
 };

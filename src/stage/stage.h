@@ -238,8 +238,14 @@ struct exported {
     json_t *table, *record; /* launches.json, record.json */
     const char *name;       /* of the package */
     struct device device;   /* it was judged on */
-    struct text source;     /* NAME.cu */
+    enum language target;   /* of its source, as the record says */
+    struct text source;     /* NAME.cu, NAME.triton */
 };
+
+/* How the source in an export is called. Not .py: nothing there may be run but what is ours. */
+const char *stage_export_source(const char *name, enum language target, struct arena *a);
+/* The language of a run, from its options. */
+enum language stage_export_target(const json_t *record);
 
 bool stage_export_read(const char *dir, struct arena *a, struct exported *out, struct error *err);
 /* Is its Python what this cutegen writes, and is nothing else in the folder? *why is NULL, or says

@@ -43,6 +43,36 @@ run cutegen prompt "$root/examples/square_matmul.py" --target triton --example n
 run grep -c 'A worked example' <<<"$out"
 ok "... or none" 1 '^0$'
 
+for stage in synthesize optimize; do
+    run cutegen prompt "$swish" --target cutedsl --stage $stage --kernel "$root/examples/cutedsl/swish.py"
+    ok "the prompt to $stage in the CuTe DSL is about it" 0 '@cute\.kernel'
+    run grep -cE 'CUTEGEN_|call->|__global__|@triton' <<<"$out"
+    ok "... and about no other language" 1 '^0$'
+done
+
+# ---- with the CuTe DSL -----------------------------------------------------------------
+export CUTEGEN_DSL_PYTHON=${CUTEGEN_DSL_PYTHON:-${CUTEGEN_PYTHON:-python3}}
+if "$CUTEGEN_DSL_PYTHON" -c 'import cutlass.cute' 2>/dev/null; then
+    { echo "CHANGE: 16 bytes per access"; echo '```python'; sed 's/cute.math.exp(-v)/cute.math.exq(-v)/' "$root/examples/cutedsl/swish.py"; echo '```'; } >dsl.md
+    { echo "CHANGE: Triton"; echo '```python'; cat "$root/examples/triton/swish.py"; echo '```'; } >triton.md
+    cat >dsl.jsonl <<END
+{"stage": "synthesize", "reply_file": "triton.md"}
+{"stage": "synthesize", "reply_file": "dsl.md"}
+{"stage": "diagnose", "reply": "there is no exq"}
+{"stage": "repair", "reply": "CHANGE: exp\n\n\`\`\`\n<<<<<<< SEARCH\n        y[None, i].store((v / (1.0 + cute.math.exq(-v))).to(y.element_type))\n=======\n        y[None, i].store((v / (1.0 + cute.math.exp(-v))).to(y.element_type))\n>>>>>>> REPLACE\n\`\`\`\n"}
+END
+    run cutegen run "$swish" --target cutedsl --model replay:dsl.jsonl --depth 1 "${small[@]}"
+    ok "a run in the CuTe DSL ends with a verified kernel" 0 '^best'
+    ok "... after a reply in Triton" 0 'no kernel in the CuTe DSL'
+    ok "... and one that does not build, with the file's line" 0 "candidate\.py:[0-9]+|exq"
+    run cutegen show last --json
+    ok "the language is stored with the run" 0 '"target": ?"cutedsl"'
+    run cutegen eval last "${small[@]:0:4}"
+    ok "its best kernel is judged once more" 0 'language  cutedsl'
+else
+    skip "a run in the CuTe DSL" "no CuTe DSL in $CUTEGEN_DSL_PYTHON"
+fi
+
 # ---- with Triton -----------------------------------------------------------------------
 if ! "${CUTEGEN_PYTHON:-python3}" -c 'import triton' 2>/dev/null; then
     run cutegen run "$swish" --target triton --model "$replay" "${small[@]}"
@@ -73,6 +103,21 @@ run cutegen report last --output page.html
 ok "it has a page" 0 'page\.html'
 run grep -c 'candidate.py\|triton' page.html
 ok "... that shows it" 0 '^[1-9]'
+
+# What ships is what was judged: code and launch list, verified from the export alone.
+run cutegen export last --output out
+ok "it is exported" 0 'out'
+run find out -name '*.triton'
+ok "... with its source, which nothing can import" 0 'swish\.triton'
+run cutegen verify out
+ok "the export is what was judged: files, code, source built again, launches, verdict" 0 'pass on simt'
+for step in files python source launches judge; do
+    printf -v pattern "^%s +ok" "$step"
+    ok "... $step" 0 "$pattern"
+done
+sed -i 's/BLOCK=1024/BLOCK=512/' out/swish.triton
+run cutegen verify out
+ok "another source is found" 1 'swish\.triton is not what the record says'
 
 # What other runs learnt is of kernels in the same language.
 hard=$root/examples/hard_sigmoid.py
