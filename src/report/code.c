@@ -4,7 +4,7 @@
  *
  * Line numbers are drawn by the style sheet, so that copying takes the code
  * alone. The colouring knows comments, strings, numbers, directives and a few
- * words of C++ and CUDA; it is for the eye, not a parser.
+ * words of C++ and CUDA, or of Python; it is for the eye, not a parser.
  */
 #include "base/diff.h"
 #include "base/text.h"
@@ -27,10 +27,31 @@ static const char *const words[] = {
     "__device__", "__global__", "__restrict__", "__shared__", "__syncthreads", "__launch_bounds__",
 };
 
-static bool is_word(const char *p, size_t len)
+static const char *const python_words[] = {
+    "and", "as",   "assert", "class",  "def",    "elif", "else",   "False",
+    "for", "from", "if",     "import", "in",     "is",   "lambda", "None",
+    "not", "or",   "pass",   "raise",  "return", "True", "while",  "with",
+};
+
+static bool is_one_of(const char *const *list, size_t count, const char *p, size_t len)
 {
-    for (size_t i = 0; i < ARRAY_LEN(words); i++)
-        if (strlen(words[i]) == len && memcmp(words[i], p, len) == 0)
+    for (size_t i = 0; i < count; i++)
+        if (strlen(list[i]) == len && memcmp(list[i], p, len) == 0)
+            return true;
+    return false;
+}
+
+static bool is_word(const char *p, size_t len, bool python)
+{
+    return python ? is_one_of(python_words, ARRAY_LEN(python_words), p, len)
+                  : is_one_of(words, ARRAY_LEN(words), p, len);
+}
+
+/* A function or an import at the beginning of a line: no line of C++ begins like that. */
+static bool is_python(struct text t)
+{
+    for (struct text line; text_next_line(&t, &line);)
+        if (text_starts(line, "def ") || text_starts(line, "import ") || text_starts(line, "from "))
             return true;
     return false;
 }
@@ -73,16 +94,16 @@ static size_t comment_length(const char *p, size_t len, bool *open)
 }
 
 /* One token at p: its length, and its class or NULL. */
-static size_t token(const char *p, size_t len, const char **class, bool *open)
+static size_t token(const char *p, size_t len, bool python, const char **class, bool *open)
 {
     size_t n = 1;
 
     *class = NULL;
-    if (len > 1 && p[0] == '/' && p[1] == '/') {
+    if (python ? p[0] == '#' : len > 1 && p[0] == '/' && p[1] == '/') {
         *class = "tc";
         return len;
     }
-    if (len > 1 && p[0] == '/' && p[1] == '*') {
+    if (!python && len > 1 && p[0] == '/' && p[1] == '*') {
         *class = "tc";
         return 2 + comment_length(p + 2, len - 2, open);
     }
@@ -94,12 +115,12 @@ static size_t token(const char *p, size_t len, const char **class, bool *open)
         return 1;
     while (n < len && (is_name(p[n]) || (p[n] == '.' && isdigit((unsigned char)p[0]))))
         n++;
-    *class = isdigit((unsigned char)p[0]) ? "tn" : is_word(p, n) ? "tk" : NULL;
+    *class = isdigit((unsigned char)p[0]) ? "tn" : is_word(p, n, python) ? "tk" : NULL;
     return n;
 }
 
 /* Colours one line; `open`: a comment goes on from the line before. */
-static void put_code(struct buf *b, struct text line, bool *open)
+static void put_code(struct buf *b, struct text line, bool python, bool *open)
 {
     const char *p = line.data, *end = p + line.len, *from, *class;
     size_t n = *open ? comment_length(p, line.len, open) : 0;
@@ -109,9 +130,9 @@ static void put_code(struct buf *b, struct text line, bool *open)
     from = p;
     while (p < end && (*p == ' ' || *p == '\t'))
         p++;
-    const char *rest = p < end && *p == '#' ? "tp" : NULL; /* a directive */
+    const char *rest = p < end && *p == '#' && !python ? "tp" : NULL; /* a directive */
     for (; p < end; p += n) {
-        n = token(p, (size_t)(end - p), &class, open);
+        n = token(p, (size_t)(end - p), python, &class, open);
         if (!class)
             continue;
         put_span(b, rest, from, (size_t)(p - from));
@@ -125,12 +146,12 @@ void code_source(struct buf *b, struct text source, struct arena *a)
 {
     size_t count;
     struct text *lines = text_lines(source, a, &count);
-    bool open = false;
+    bool open = false, python = is_python(source);
 
     buf_puts(b, "<pre class=\"code\">");
     for (size_t i = 0; i < count; i++) {
         buf_puts(b, "<span class=\"l\">");
-        put_code(b, lines[i], &open);
+        put_code(b, lines[i], python, &open);
         buf_puts(b, "\n</span>");
     }
     buf_puts(b, "</pre>");
@@ -149,7 +170,7 @@ static bool near_change(const struct diff *d, size_t i)
     return false;
 }
 
-static void put_diff_line(struct buf *b, const struct diff_line *l)
+static void put_diff_line(struct buf *b, const struct diff_line *l, bool python)
 {
     static const char *const classes[] = {"d", "d gone", "d new"};
     bool open = false;
@@ -160,13 +181,14 @@ static void put_diff_line(struct buf *b, const struct diff_line *l)
     if (l->new_at)
         buf_printf(b, " data-n=\"%d\"", l->new_at);
     buf_puts(b, ">");
-    put_code(b, l->text, &open);
+    put_code(b, l->text, python, &open);
     buf_puts(b, "\n</span>");
 }
 
 void code_diff(struct buf *b, struct text before, struct text after, struct arena *a)
 {
     struct diff d = diff_make(before, after, a);
+    bool python = is_python(after);
     size_t skipped = 0;
 
     if (!d.gone && !d.added) {
@@ -183,7 +205,7 @@ void code_diff(struct buf *b, struct text before, struct text after, struct aren
             buf_printf(b, "<span class=\"hunk\">%zu line%s unchanged\n</span>", skipped,
                        skipped == 1 ? "" : "s");
         skipped = 0;
-        put_diff_line(b, &d.lines[i]);
+        put_diff_line(b, &d.lines[i], python);
     }
     if (skipped)
         buf_printf(b, "<span class=\"hunk\">%zu line%s unchanged\n</span>", skipped,
