@@ -593,7 +593,7 @@ bool match_parts(const struct graph *g, struct arena *a, struct match *out)
 
 /* ---- without products: at reductions ---------------------------------------------------- */
 
-enum { SUMS_MAX = 8 };
+enum { SUMS_MAX = 8, SUMS_MOST = 32, SUMS_NODES = 400 };
 
 /* Reductions below output k that read no other one, in order; how many. */
 static int ready(const struct cut *c, int k, const struct node *out[SUMS_MAX])
@@ -662,6 +662,16 @@ static bool take_sums(struct cut *c, int first)
 
 enum { CACHED = 8 << 20 }; /* elements that the L2 cache may hold all of */
 
+/* So few nodes and reductions that looking for cuts takes no time to speak of? */
+static bool is_small(const struct graph *g)
+{
+    int sums = 0;
+
+    for (int i = 0; i < g->count; i++)
+        sums += row_form_of(g, &g->nodes[i]) != NULL;
+    return g->count <= SUMS_NODES && sums <= SUMS_MOST;
+}
+
 static bool reads(const struct part *p, int from)
 {
     for (int i = 0; i < p->g->in_count; i++)
@@ -692,8 +702,8 @@ bool match_sums(const struct graph *g, struct arena *a, double limit, struct mat
     double least = limit;
     int main = 0;
 
-    if (g->count > PARTS_NODES)
-        return false;
+    if (!is_small(g))
+        return match_no(out, a, "too many reductions, or nodes, to look for cuts");
     for (int first = 0; first < SUMS_MAX; first++) {
         struct match tried = {.recipe = NULL};
         struct cut *c = start(g, a, &tried);
