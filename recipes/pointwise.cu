@@ -6,6 +6,7 @@
 //! fact flat: all tensors are one run of n elements, or scalars
 //! fact vectors: 16-byte accesses are possible: unit strides, whole vectors
 //! fact fast: some operator has a fast form
+//! fact measured: times are measured, so that trying pays
 //! fact turned: some input lies along another dimension than the output
 //! fact turned_vectors: 16-byte accesses are possible along both dimensions, and tiles fill the device
 //! fact turns: (of a tensor) it does
@@ -19,10 +20,15 @@
 //!   when: vectors
 //! step launch_shape: launch blocks of 128 threads
 //!   why: Small blocks end and start more evenly, so the memory system never runs dry between waves.
+//! step two: move two vectors of each tensor per thread
+//!   why: Twice the bytes under way per thread, and half as many blocks to start.
+//!   when: vectors and measured
+//!   likely: never
+//!   needs: vectorise
 //! step turn: turn what lies the other way in shared memory, tile by tile
 //!   why: Loads and stores both go along what lies together; without it one of them touches a sector per element.
 //!   when: turned
-//!   excludes: vectorise launch_shape
+//!   excludes: vectorise launch_shape two
 //! step tiles: turn tiles of 64 x 64, 16 bytes per load and store
 //!   why: A quarter of the instructions, twice the bytes under way, and runs of 256 bytes on both sides.
 //!   when: turned_vectors
@@ -120,8 +126,8 @@ __global__ void __launch_bounds__(THREADS)
     __syncthreads();
     CUTE_UNROLL
     for (int j = 0; j < EACH; ++j) {
-        int const q = threadIdx.x + j * THREADS; // a warp takes 8 vectors of each of 4 lines
-        int const i = (q % 8 + q / 32 % (VECS / 8) * 8) * VEC, k = q / 8 % 4 + q / 32 / (VECS / 8) * 4;
+        int const place = threadIdx.x + j * THREADS; // a warp takes 8 vectors of each of 4 lines
+        int const i = (place % 8 + place / 32 % (VECS / 8) * 8) * VEC, k = place / 8 % 4 + place / 32 / (VECS / 8) * 4;
         if (i0 + i >= n0 || k0 + k >= n$turn)
             continue;
 //! each input
@@ -209,6 +215,55 @@ __global__ void __launch_bounds__(THREADS)
 //! end
 //! end
 
+//! if two
+//! if backwards
+    $index const first = $index(gridDim.x - 1 - blockIdx.x) * 2 * THREADS + threadIdx.x; // what was read last first
+//! else
+    $index const first = $index(blockIdx.x) * 2 * THREADS + threadIdx.x;
+//! end
+//! each input
+    Tensor two$X = make_tensor<$type>(make_shape(Int<VEC>{}, _2{})); // (VEC,2)
+//! end
+    CUTE_UNROLL
+    for (int u = 0; u < 2; ++u) {
+        $index const i = first + u * THREADS;
+        if (i < size<1>(shape)) {
+//! each input
+            copy(${copy}g$X(_, i), two$X(_, u));
+//! end
+        }
+    }
+    CUTE_UNROLL
+    for (int u = 0; u < 2; ++u) {
+        $index const i = first + u * THREADS;
+        if (i < size<1>(shape)) {
+//! each input
+            Tensor r$X = two$X(_, u); // (VEC)
+//! end
+//! each output
+            Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
+//! end
+            CUTE_UNROLL
+            for (int v = 0; v < VEC; ++v) {
+//! each function
+                $vector_store
+//! end
+            }
+//! each output
+            copy(Vector{}, r$X, g$X(_, i));
+//! end
+//! if flat
+        } else if (i - n / VEC < n % VEC) { // the tail, one element per thread
+            $index const j = n / VEC * VEC + (i - n / VEC);
+//! each function
+            $tail_store
+//! end
+        }
+//! else
+        }
+//! end
+    }
+//! else
 //! if backwards
     $index const i = $index(gridDim.x - 1 - blockIdx.x) * THREADS + threadIdx.x; // what was read last first
 //! else
@@ -254,6 +309,7 @@ __global__ void __launch_bounds__(THREADS)
         $plain_store
 //! end
     }
+//! end
 //! end
 }
 //! end
@@ -324,6 +380,12 @@ CUTEGEN_PLAN(call)
     int64_t tiles = cutegen_ceil_div(n0, 32) * cutegen_ceil_div(n$turn, 32);
     return CUTEGEN_LAUNCH(call, (${kernel}_kernel<8>), cutegen_dim3(work / (n0 * n$turn) * tiles, 1, 1),
                           cutegen_dim3(32, 8, 1), 0, $args);
+//! elif two and launch_shape
+    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<128>), cutegen_dim3(cutegen_ceil_div(work, 256), 1, 1),
+                          cutegen_dim3(128, 1, 1), 0, $args);
+//! elif two
+    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<256>), cutegen_dim3(cutegen_ceil_div(work, 512), 1, 1),
+                          cutegen_dim3(256, 1, 1), 0, $args);
 //! elif launch_shape
     return CUTEGEN_LAUNCH(call, (${kernel}_kernel<128>), cutegen_dim3(cutegen_ceil_div(work, 128), 1, 1),
                           cutegen_dim3(128, 1, 1), 0, $args);

@@ -242,8 +242,9 @@ static bool bring_together(struct fused *f, struct match *out)
 
 static void name_all(struct fused *f)
 {
-    static const char *const taken[] = {"lane", "line",  "i0",   "k0",     "k",
-                                        "rest", "tiles", "work", "turned", "VEC"};
+    static const char *const taken[] = {"lane",  "line",   "i0",     "k0",   "k",     "rest",
+                                        "tiles", "work",   "turned", "VEC",  "first", "u",
+                                        "j",     "number", "band",   "wide", "place"};
     const struct graph *g = f->g;
 
     for (size_t i = 0; i < ARRAY_LEN(taken); i++)
@@ -655,6 +656,8 @@ static bool fill(struct fused *f, struct match *out)
         scope_fact(s, "flat");
     if (is_vectorisable(f, vec))
         scope_fact(s, "vectors");
+    if (g->measured)
+        scope_fact(s, "measured");
     for (int i = 0; i < f->leaf_count; i++)
         fill_tensor(f, s, f->target_count + i, &f->leaves[i].node->t, f->leaves[i].name, false);
     for (int k = 0; k < f->target_count; k++) {
