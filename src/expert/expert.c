@@ -4,9 +4,8 @@
  *
  * A reply names the steps of its kernel, and the store keeps them with the
  * kernel. A kernel without stored steps is recognised by composing the recipe
- * for every set of steps until one equals it. When a step needs another that
- * the current kernel lacks (because it gained nothing alone), both are proposed
- * together.
+ * for every set of steps until one equals it. If a step needs another that the current kernel lacks
+ * (because that gained nothing by itself), both are proposed together.
  */
 #include "expert/expert.h"
 
@@ -54,7 +53,7 @@ static bool prepare(struct work *w, struct arena *a, struct error *err)
 static bool compose(const struct work *w, unsigned steps, struct arena *a, struct text *out,
                     struct error *err)
 {
-    uint64_t literal = 0; /* numbers that follow from sizes, in the text as they are here */
+    uint64_t literal = 0; /* numbers derived from sizes that are literals in the text */
 
     if (!(w->chain ? chain_compose(w->chain, steps, a, out, &literal, err)
                    : recipe_compose(&w->recipe, w->match.scope, steps, a, out, err)))
@@ -73,7 +72,7 @@ static bool has_doubles(const struct graph *g)
     return false;
 }
 
-/* The short reason. match.why_not has the reason of each recipe. */
+/* The short reason; match.why_not has each recipe's reason. */
 static const char *cannot(const struct task *task, const struct work *w, struct arena *a)
 {
     const char *ops = w->graph.count ? graph_ops(&w->graph, a) : NULL;
@@ -130,7 +129,8 @@ static bool is_set(const struct work *w, unsigned set)
            !(excluded_by(&w->recipe, set) & set);
 }
 
-/* The source with the least value of each tunable in force: what was tuned is as it was composed.
+/* The source with each tunable reset to its smallest value, so that a tuned kernel equals the
+ * composed one.
  */
 static struct text untuned(struct text source, struct arena *a)
 {
@@ -195,8 +195,8 @@ static bool set_of_names(const struct recipe *r, const char *names, unsigned *ou
     return true;
 }
 
-/* The set of steps that composes to the kernel: the stored one if it still does, else the first of
- * all sets that does. */
+/* The set of steps that composes to this kernel: the stored set if it still does, else the first
+ * one found. */
 static bool steps_of(const struct work *w, const struct candidate *c, unsigned *out, bool *found,
                      struct error *err)
 {
@@ -212,8 +212,8 @@ static bool steps_of(const struct work *w, const struct candidate *c, unsigned *
     return true;
 }
 
-/* The set predicted to be fastest: every step that is likely to pay; of two that exclude each
- * other, the later one. */
+/* The set predicted to be fastest: every step that probably gains; of two incompatible ones the
+ * later. */
 static bool predicted_set(const struct work *w, unsigned *out, struct error *err)
 {
     const struct recipe *r = &w->recipe;
@@ -260,8 +260,8 @@ static enum tried tried_before(const json_t *history, const char *words)
     return how;
 }
 
-/* The next step of the ladder and the set of steps it leads to, without the steps in `not`;
- * false: the ladder is at its end. */
+/* The next step of the ladder and the resulting set of steps, skipping the steps in `not`; false:
+ * the end of the ladder. */
 static bool next_step(const struct work *w, const json_t *history, unsigned now, unsigned not,
                       int *step, unsigned *next)
 {
@@ -288,7 +288,7 @@ static bool next_step(const struct work *w, const json_t *history, unsigned now,
 
 static const char without[] = "leave out: ";
 
-/* A neighbour with one step less: the last of the ladder that no other step needs. */
+/* A neighbour without one step: the last one on the ladder that no other step needs. */
 static bool one_less(const struct work *w, const json_t *history, unsigned now, unsigned not,
                      int *step, unsigned *next, struct arena *a)
 {
@@ -376,7 +376,7 @@ static bool step_back(const struct request *req, const struct work *w, struct ar
     return true;
 }
 
-/* "share tiles through shared memory", and the steps added with it. */
+/* The change's text: "share tiles through shared memory", and the steps added with it. */
 static const char *change_words(const struct recipe *r, int step, unsigned added, struct arena *a)
 {
     const char *words = r->steps[step].words;
@@ -394,7 +394,7 @@ static const char *at_end(const struct request *req, const struct work *w, struc
                                        : "every step that applies was tried");
 }
 
-/* The neighbour that is tried next; *more false: the ladder is at its end. */
+/* The next neighbour to try; *more false: the end of the ladder. */
 struct neighbour {
     int step;
     bool less;     /* without that step, not with it */
@@ -417,7 +417,7 @@ static bool next_neighbour(const struct request *req, const struct work *w, unsi
             return true;
         if (!compose(w, out->next, a, &out->source, err))
             return false;
-        idle |= 1u << out->step; /* it may change nothing beside the steps there are */
+        idle |= 1u << out->step; /* it may change nothing given the present steps */
     } while (text_equal(req->current->source, out->source));
     return true;
 }
@@ -486,7 +486,7 @@ bool expert_ahead(const struct request *asked, struct text *sources, int most, i
         json_array_append_new(req.history,
                               json_pack("{s:s, s:s}", "change", neighbour_words(w, &n, now, a),
                                         "verdict", verdict_names[VERDICT_PASS]));
-        if (!req.predicted) { /* each step pays, and the next builds on it */
+        if (!req.predicted) { /* assume that each step gains and the next builds on it */
             now = n.next;
             current.source = n.source;
         }

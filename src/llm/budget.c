@@ -2,8 +2,8 @@
 /*
  * budget.c - limits, and what has been spent of them, in memory, in a locked file or a shared text.
  *
- * Hides where it is: the file is one line of JSON under flock(), the text the same line. Threads of
- * this process are kept apart by a mutex, because a lock on a file does not do that.
+ * Hides the storage: the file is one line of JSON under flock(), the text the same line. Threads of
+ * this process need a mutex as well, because flock() does not exclude them.
  */
 #include "llm/budget.h"
 
@@ -27,14 +27,14 @@
 enum {
     MAX_RESERVED = 256,
     MAX_FILE = 1 << 16,
-    LEAST_OUTPUT = 256, /* a call that may not say more than this is not worth its prompt */
+    LEAST_OUTPUT = 256, /* a call limited to fewer output tokens is not worth its prompt */
     WAIT_STEP_MS = 50,
     PAD = 1024,
     OWNER = 16,
 };
 
-/* A holder on another machine cannot be asked whether it lives. No call takes so long, also by
- * clocks that are wrong by an hour. */
+/* We cannot check whether a holder on another machine is alive. No call takes this long, even if
+ * clocks are off by an hour. */
 static const int64_t LOST_MS = 4LL * 3600 * 1000;
 
 struct reservation {
@@ -46,7 +46,7 @@ struct reservation {
 };
 
 struct state {
-    int64_t started_ms, last_ms, calls, tokens; /* last: when it was written */
+    int64_t started_ms, last_ms, calls, tokens; /* last: time of the last write */
     double usd;
     bool usd_unknown;
     uint64_t next_id;
@@ -127,9 +127,9 @@ static bool file_load(struct budget *b, struct error *err)
         return error_set(err, ERROR_MACHINE, "cannot read the budget file %s: %s", b->path,
                          strerror(errno));
     if (n == 0)
-        return true; /* new: what budget_open put into the state holds */
+        return true; /* new file: the state that budget_open filled in is valid */
     if (!json_parse((struct text){text, (size_t)n}, b->path, &o, err))
-        return error_hint(err, "remove the file to begin a new budget");
+        return error_hint(err, "remove the file to start a new budget");
     state_from_json(o, &b->state);
     json_decref(o);
     return true;
@@ -194,7 +194,7 @@ static bool place_save(struct budget *b, bool changed, struct error *err)
     return ok;
 }
 
-/* ---- one at a time ----------------------------------------------------------------- */
+/* ---- locking ----------------------------------------------------------------- */
 
 static bool begin(struct budget *b, struct error *err)
 {
@@ -234,7 +234,7 @@ static bool end(struct budget *b, bool changed, struct error *err)
 
 /* ---- the arithmetic --------------------------------------------------------------- */
 
-/* What a dead process held is gone: the cost of its call is unknown, so all of it counts. */
+/* Counts what a dead process had reserved as spent, since the cost of its call is unknown. */
 static void bury_dead(struct state *s)
 {
     for (size_t i = 0; i < s->held_count;) {
@@ -262,7 +262,7 @@ static void held_sum(const struct state *s, int64_t *tokens, double *usd)
     }
 }
 
-/* The most output that fits, given what is spent or also held; < 0: not even the prompt. */
+/* The most output that fits beside what is spent and reserved; < 0: not even the prompt fits. */
 static int64_t output_that_fits(const struct budget *b, const struct budget_want *w,
                                 int64_t tokens_gone, double usd_gone)
 {
@@ -353,7 +353,7 @@ static enum verdict try_reserve(struct budget *b, const struct budget_want *w,
 
 /* ---- the interface ------------------------------------------------------------------ */
 
-/* Opens without touching what a file holds. */
+/* Opens without changing the file. */
 static bool budget_attach(const char *path, const struct budget_limits *limits, struct budget **out,
                           struct error *err)
 {
@@ -393,7 +393,7 @@ bool budget_open(const char *path, const struct budget_limits *limits, struct bu
     return true;
 }
 
-/* What we held before we were killed is gone, wherever that was. */
+/* Counts what we had reserved before we were killed as spent. */
 static void bury_own(struct budget *b)
 {
     struct state *s = &b->state;
@@ -464,7 +464,7 @@ void budget_settle(struct budget *b, const struct budget_grant *grant, int64_t t
     struct state *s = &b->state;
 
     if (!begin(b, &ignored))
-        return; /* the reservation stays and counts: on the safe side */
+        return; /* the reservation stays and counts, to be safe */
     for (size_t i = 0; i < s->held_count; i++) {
         if (s->held[i].id != grant->id)
             continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * budget.h - money, tokens, calls and minutes that may be spent, and no more.
+ * budget.h - limits on money, tokens, calls and minutes.
  *
  *     if (!budget_open(path, &limits, &b, err)) ...
  *     if (!budget_reserve(b, &want, &grant, err)) ...     ERROR_BUDGET: nothing is left
@@ -10,14 +10,14 @@
  *
  * With a path, all processes that open the same file share one budget: the
  * file is locked for every step, and a reservation of a process that died is
- * counted as spent. Processes on many machines share a text in the store
- * instead (base/shared.h); there a reservation is dead once its owner opens the
- * budget again, or after hours. Without either it is this process's own. When only other
- * calls' reservations stand in the way, budget_reserve waits for them.
+ * counted as spent. Processes on several machines share a text in the store instead
+ * (base/shared.h); there a reservation is dead once its owner opens the budget again, or after
+ * hours. Without either, the budget belongs to this process only. If only other calls' reservations
+ * are in the way, budget_reserve waits for them.
  *
  * Invariants
- * 1. spent + reserved never passes a limit: what a call may cost at worst is
- *    taken before it begins and the rest given back afterwards.
+ * 1. spent + reserved never passes a limit: the most a call may cost is reserved before it begins
+ *    and the rest released afterwards.
  * 2. A call that ended without usage figures is counted as reserved.
  */
 #ifndef LLM_BUDGET_H
@@ -32,18 +32,18 @@ struct budget_limits { /* 0: no limit */
     double usd;
     int64_t tokens; /* prompt and output together */
     int64_t calls;
-    double minutes; /* since the budget was made */
+    double minutes; /* since the budget was created */
 };
 
 struct budget_want {
     int64_t prompt_tokens;                             /* an estimate */
-    int64_t output_tokens;                             /* the most wanted */
+    int64_t output_tokens;                             /* most tokens wanted */
     double usd_per_prompt_token, usd_per_output_token; /* < 0: unknown */
 };
 
 struct budget_grant {
     uint64_t id;
-    int64_t prompt_tokens, output_tokens; /* output: what fits, maybe less than wanted */
+    int64_t prompt_tokens, output_tokens; /* output: what fits, possibly less than wanted */
     double usd;
     int64_t minutes_left_ms; /* -1: no limit */
 };
@@ -51,23 +51,24 @@ struct budget_grant {
 struct budget_spent {
     int64_t calls, tokens;
     double usd;
-    bool usd_unknown; /* some call's cost is not known: usd is a lower bound */
+    bool usd_unknown; /* the cost of some call is unknown: usd is a lower bound */
     int64_t elapsed_ms;
 };
 
 struct budget;
 bool budget_open(const char *path, const struct budget_limits *limits, struct budget **out,
                  struct error *err);
-/* The same, kept in a text that others share; `place` is borrowed until budget_close(). */
+/* The same, kept in a shared text; `place` is borrowed until budget_close(). */
 bool budget_open_shared(const struct shared_text *place, const struct budget_limits *limits,
                         struct budget **out, struct error *err);
 bool budget_reserve(struct budget *b, const struct budget_want *want, struct budget_grant *out,
                     struct error *err);
-/* tokens < 0: unknown, what was reserved counts. usd < 0: unknown. */
+/* tokens < 0: unknown, so the reservation counts. usd < 0: unknown. */
 void budget_settle(struct budget *b, const struct budget_grant *grant, int64_t tokens, double usd);
-/* What was spent before this process: counted in a budget of its own; a shared one has it. */
+/* Adds what was spent before this process began; ignored for a shared budget, which already has it.
+ */
 void budget_charge(struct budget *b, int64_t tokens, double usd);
-/* A suite goes on after a pause: idle time does not count. */
+/* For a suite that continues after a pause: idle time does not count. */
 bool budget_unpause(const char *path, struct error *err);
 bool budget_unpause_shared(const struct shared_text *place, struct error *err);
 bool budget_has_money(const struct budget *b); /* is there a limit in dollars? */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * carry.c - one request of a call, made in another process than the one that wants the reply.
+ * carry.c - make one request of a call in another process than the one that wants the reply.
  *
  * carry_send() writes what that process needs to know as JSON and reads its answer; llm_carry() is
- * the other side. Retries, continuations and budgets stay with whoever asked; but the other side
- * knows what came before, so that it can complete the reply when the run is gone.
+ * the other side. Retries, continuations and budgets stay with the asking process; but the other
+ * side knows what came before, so that it can complete the reply if the run dies.
  *
  * Invariants
- * 1. The key is not in the JSON, nor is any other secret that prompts might quote.
- * 2. An answer that was made here and one that was carried lead to the same reply.
+ * 1. The JSON contains neither the key nor any other secret that prompts might quote.
+ * 2. A request made here and one made by the other process lead to the same reply.
  */
 #include "base/clock.h"
 #include "base/json.h"
@@ -45,7 +45,7 @@ static json_t *config_json(const struct llm *llm)
     for (size_t i = 0; i < ARRAY_LEN(config_names); i++)
         if (*fields[i])
             json_object_set_new(o, config_names[i], json_from_string(*fields[i]));
-    if (llm_base_url(llm)) /* also where the environment says it */
+    if (llm_base_url(llm)) /* also if the environment sets it */
         json_object_set_new(o, "base_url", json_from_string(llm_base_url(llm)));
     return o;
 }
@@ -117,7 +117,7 @@ static void answer_read(struct ask *k, const json_t *o, struct fault *f)
     snprintf(f->hint, sizeof(f->hint), "%s", json_string_or(o, "hint", ""));
 }
 
-/* Whoever made the request is gone: it may have cost all that it could. */
+/* The process that made the request died: assume the highest possible cost. */
 static void count_lost(struct ask *k, const struct wire *w, struct fault *f)
 {
     for (size_t i = 0; i < w->message_count; i++)
@@ -183,7 +183,7 @@ static void messages_read(const json_t *list, struct arena *a, struct request *r
     req->message_count = n;
 }
 
-/* What came before this request. */
+/* Reads the state before this request. */
 static void ask_read(const json_t *o, struct ask *k)
 {
     const json_t *text = json_object_get(o, "text");
@@ -213,7 +213,7 @@ static enum stage_kind stage_read(const json_t *o)
     return STAGE_DIAGNOSE;
 }
 
-/* One attempt as the order says; the reply, if it is whole with that. */
+/* Makes one attempt according to the order; returns the reply if it completes it. */
 static json_t *carry_out(struct llm *llm, const json_t *what, struct arena *a, bool *whole,
                          struct reply *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* list_models.c - what is configured, for `cutegen models`: everything but the key. */
+/* list_models.c - the configured models, for `cutegen models`: everything except keys. */
 #include "llm/llm.h"
 
 #include "base/vault.h"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * llm.c - the seam: one question, as many attempts and continuations as it takes, one reply.
+ * llm.c - one question, as many attempts and continuations as needed, one
+ * reply.
  *
  * Invariants
  * 1. Budget is reserved before a round and settled after it, whatever happened.
- * 2. Text of an attempt that failed is thrown away; text that was cut at the
- *    token limit is continued, and never handed out unless the end was reached.
- * 3. Every call that brought a reply is recorded before it is handed out.
+ * 2. Text of a failed attempt is discarded; text truncated at the token limit is continued, and
+ *    returned only if its end was reached.
+ * 3. Every call with a reply is recorded before the reply is returned.
  */
 #include "llm/llm.h"
 
@@ -27,8 +28,8 @@
 
 enum {
     MAX_ADAPTIONS = 14,
-    MAX_WAIT_MS = 600000, /* of Retry-After: longer than this is an answer, not a pause */
-    BYTES_PER_TOKEN = 3,  /* an estimate on the safe side, for code */
+    MAX_WAIT_MS = 600000, /* longest Retry-After to wait for; beyond it the call fails */
+    BYTES_PER_TOKEN = 3,  /* a conservative estimate for code */
     MAX_OVERLAP = 4000,
     MIN_OVERLAP = 16,
 };
@@ -43,7 +44,7 @@ struct llm_config llm_config_default(void)
         .temperature = -1,
         .max_output_tokens = 32768,
         .connect_ms = 10000,
-        .stall_ms = 180000, /* reasoning models are silent for long */
+        .stall_ms = 180000, /* reasoning models are silent for a long time */
         .total_ms = 1200000,
         .max_retries = 5,
         .max_continuations = 3,
@@ -80,7 +81,7 @@ static bool unknown_spec(const char *spec, struct error *err)
                            "exec:COMMAND, replay:FILE or builtin");
 }
 
-/* The config's strings, copied: the caller may free his. */
+/* Copies the config's strings, because the caller may free them. */
 static void copy_config(struct llm *llm, const struct llm_config *c)
 {
     const char **fields[] = {
@@ -107,9 +108,9 @@ static bool open_price(struct llm *llm, struct error *err)
     llm->price = price_find(llm->prices, llm->provider->scheme, llm->model, official);
     if (llm->price || !budget_has_money(llm->config.budget) || llm->provider == &replay_provider)
         return true;
-    error_set(err, ERROR_USE, "a budget in dollars needs a price, and that of %s is unknown",
+    error_set(err, ERROR_USE, "a budget in dollars needs a price, but the price of %s is unknown",
               llm->config.model);
-    return error_hint(err, "give the price in a prices file, or a budget in tokens or calls");
+    return error_hint(err, "give the price in a prices file, or set a budget in tokens or calls");
 }
 
 bool llm_open(const struct llm_config *config, struct llm **out, struct error *err)
@@ -176,7 +177,7 @@ static bool pause_for(const struct llm_config *c, int ms)
     return true;
 }
 
-/* An answer that ended well and says nothing is a fault; one that was withheld is an answer. */
+/* A complete but empty answer is a fault; one that the provider withheld is an answer. */
 bool ask_check_empty(struct ask *k, struct fault *f)
 {
     struct answer *a = &k->answer;
@@ -204,7 +205,7 @@ static bool give_up(const struct ask *k, const struct fault *f, struct error *er
     return f->hint[0] ? error_hint(err, "%s", f->hint) : false;
 }
 
-/* What an attempt that failed may still have cost. */
+/* Counts what a failed attempt may have cost. */
 static void count_waste(struct ask *k, const struct wire *w)
 {
     const struct answer *a = &k->answer;
@@ -224,7 +225,7 @@ static int64_t at_least_0(int64_t n)
     return n > 0 ? n : 0;
 }
 
-/* Tells what all requests of this call, the next one included, may cost at most. */
+/* Reports the most that all requests of this call, including the next, may cost. */
 static bool tell_begins(const struct ask *k, const struct wire *w, struct error *err)
 {
     const struct call_watch *watch = k->req->watch;
@@ -239,7 +240,7 @@ static bool tell_begins(const struct ask *k, const struct wire *w, struct error 
                          price_cost(k->llm->price, prompt, 0, 0, output), err);
 }
 
-/* In a process that outlives this one, if one can be started; else here. */
+/* Sends the request in a process that outlives this one if possible, else here. */
 static bool send_once(struct ask *k, struct wire *w, struct fault *f)
 {
     bool ok = false;
@@ -274,7 +275,7 @@ static bool attempts(struct ask *k, struct wire *w, struct error *err)
         if (!f.passes || attempt >= llm->config.max_retries)
             return give_up(k, &f, err);
         if (f.retry_after_ms > MAX_WAIT_MS) {
-            fault_hint(&f, "the server asks to wait %d s", f.retry_after_ms / 1000);
+            fault_hint(&f, "the server asks us to wait %d s", f.retry_after_ms / 1000);
             return give_up(k, &f, err);
         }
         pause = fault_pause_ms(&llm->config, &f, attempt++, &k->seed);
@@ -288,7 +289,7 @@ static bool attempts(struct ask *k, struct wire *w, struct error *err)
 
 /* ---- rounds --------------------------------------------------------------------------- */
 
-/* Takes what a continuation repeats off its front: a fence opened again, and the last words. */
+/* Removes what a continuation repeats at its beginning: a reopened fence and the last words. */
 void ask_join(struct ask *k)
 {
     struct text next = buf_text(&k->answer.text), have = buf_text(&k->text);
@@ -320,7 +321,7 @@ static int64_t add_known(int64_t sum, int64_t n)
     return sum < 0 || n < 0 ? -1 : sum + n;
 }
 
-/* What was spent in vain since the last round is part of what this call cost. */
+/* Adds tokens wasted since the last round to the call's cost. */
 static void add_waste(struct ask *k, int64_t *tokens, double *cost)
 {
     double wasted =
@@ -362,7 +363,8 @@ void ask_settle(struct ask *k, const struct budget_grant *grant, bool ok)
                       llm->provider == &replay_provider && cost < 0 ? 0 : cost);
 }
 
-/* The request's messages and, after the first round, what came so far and the word to go on. */
+/* The request's messages and, after the first round, the text so far and the instruction to
+ * continue. */
 static void wire_messages(struct ask *k, struct wire *w)
 {
     const struct request *req = k->req;
@@ -385,7 +387,7 @@ static void wire_messages(struct ask *k, struct wire *w)
     w->message_count += 2;
 }
 
-/* *squeezed: the budget has less left than a reply may need. */
+/* *squeezed: the remaining budget is smaller than a reply may need. */
 static bool reserve(struct ask *k, struct wire *w, struct budget_grant *grant, bool *squeezed,
                     struct error *err)
 {
@@ -437,7 +439,7 @@ static bool ask_round(struct ask *k, bool *squeezed, struct error *err)
     return ok;
 }
 
-/* All rounds; *whole is false when the last one was still cut. */
+/* All rounds; *whole: the last one was not truncated. */
 static bool ask_rounds(struct ask *k, bool *whole, struct error *err)
 {
     for (int round = 0;; round++) {
@@ -451,11 +453,11 @@ static bool ask_rounds(struct ask *k, bool *whole, struct error *err)
             return true;
         if (squeezed) {
             error_set(err, ERROR_BUDGET,
-                      "what was left of the budget was not enough for a whole reply");
+                      "the remaining budget was not enough for a complete reply");
             return error_hint(err, "raise the budget and resume");
         }
-        log_info("the reply was cut at %d tokens; going on", k->max_output_tokens);
-        if (k->answer.text.len == 0) /* all went into reasoning: ask again with more room */
+        log_info("the reply was truncated at %d tokens; continuing", k->max_output_tokens);
+        if (k->answer.text.len == 0) /* reasoning used all of it: ask again with a larger limit */
             k->max_output_tokens *= 2;
     }
 }
@@ -499,7 +501,7 @@ static void add_totals(struct llm *llm, const struct reply *r)
     t->usd_unknown |= r->cost_usd < 0;
 }
 
-/* A call that was interrupted: it may have cost something, but how much is unknown. */
+/* The reply of an interrupted call, whose cost is unknown. */
 static void make_interrupted(const struct ask *k, struct reply *out)
 {
     *out = (struct reply){
@@ -515,7 +517,7 @@ static void make_interrupted(const struct ask *k, struct reply *out)
     };
 }
 
-/* A call that brought nothing and still cost something. */
+/* The reply of a failed call that still cost something. */
 static void make_failed(const struct ask *k, struct reply *out)
 {
     make_interrupted(k, out);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * price.c - the table of list prices and the arithmetic over it.
+ * price.c - the table of list prices, and computing a call's cost.
  *
- * A name matches when it is the table's, or the table's with a date or
- * "latest" behind it ("gpt-5-2025-08-07"): a model of another size does not
- * get its sister's price.
+ * A name matches if it is the table's, or the table's followed by a date or "latest"
+ * ("gpt-5-2025-08-07"): a model of another size must not get its sibling's price.
  */
 #include "llm/price.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * price.h - what a call costs, from a dated table the user can override.
+ * price.h - the cost of a call, from a dated table that the user can override.
  *
  * A price belongs to a provider: the same model name behind another base URL
  * has no known price. Unknown is NULL, never zero.
@@ -17,18 +17,18 @@
 struct price { /* US dollars per million tokens */
     const char *scheme, *model;
     double input, cached, cache_write, output;
-    const char *date; /* when the figure was written down */
+    const char *date; /* date of the figure */
 };
 
 struct price_book;
 
 /* file: NULL, or JSON {"date": "2026-01-31", "models": {"NAME": {"input": 1.25, "cached": 0.125,
- * "output": 10}}}; NAME is "MODEL" or "openai:MODEL" and wins over the built-in table. */
+ * "output": 10}}}; NAME is "MODEL" or "openai:MODEL" and overrides the built-in table. */
 bool price_open(const char *file, struct arena *a, struct price_book **out, struct error *err);
-/* official: the call goes to the provider itself. NULL: unknown. */
+/* official: the call goes to the provider's own host. NULL: unknown. */
 const struct price *price_find(const struct price_book *b, const char *scheme, const char *model,
                                bool official);
-/* Token counts < 0 are unknown: so is the cost (-1) when prompt or output are. */
+/* Token counts < 0 are unknown; the cost is -1 if prompt or output are unknown. */
 double price_cost(const struct price *p, int64_t prompt, int64_t cached, int64_t cache_write,
                   int64_t output);
 json_t *price_json(const struct price *p); /* null when unknown */

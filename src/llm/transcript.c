@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transcript.c - every call as one line of JSON, readable by people and by replay:.
+ * transcript.c - record every call as one line of JSON, for people and for replay:.
  *
  * Invariants
  * 1. A line is written with one write() to a file opened for appending, under a
@@ -102,7 +102,7 @@ bool record_append(const char *path, const json_t *record, struct error *err)
     bool ok = false;
 
     if (fd >= 0 && line) {
-        line[len] = '\n'; /* in place of the terminator: the line is not used as a string again */
+        line[len] = '\n'; /* replaces the terminator: the line is not used as a string again */
         flock(fd, LOCK_EX);
         ok = write_all(fd, line, len + 1);
         flock(fd, LOCK_UN);

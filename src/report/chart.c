@@ -2,10 +2,9 @@
 /*
  * chart.c - the trajectory as inline SVG: speed-up by depth.
  *
- * A filled mark is a kernel that passed, on the line when it was the
- * best so far and pale when it was not; a hollow mark is an attempt that
- * failed, drawn where the loop stood. Dashed lines are what it is compared
- * with. Colours are classes of the style sheet, so light, dark and print agree.
+ * A filled mark is a kernel that passed, on the line if it was the best so far, else pale; a hollow
+ * mark is an attempt that failed, drawn at the best so far. Dashed lines are the times it is
+ * compared with. Colours are classes of the style sheet, so light, dark and print agree.
  */
 #include "report/escape.h"
 #include "report/page.h"
@@ -16,7 +15,7 @@ enum {
     WIDTH = 1040,
     HEIGHT = 340,
     LEFT = 52,
-    RIGHT = 130, /* room for the names of lines */
+    RIGHT = 130, /* space for the names of lines */
     TOP = 26,
     BOTTOM = 46,
     COLOURS = 6,
@@ -74,7 +73,7 @@ static struct plot plot_fit(const struct facts *runs, size_t count)
         if (f->depth_max > p.depth_max)
             p.depth_max = f->depth_max;
         p.top = fmax(p.top, f->speedup * 1.12);
-        if (roof < f->speedup * 2.2) /* further away it would flatten the rest */
+        if (roof < f->speedup * 2.2) /* beyond this it would flatten the curve */
             p.top = fmax(p.top, roof * 1.08);
     }
     return p;
@@ -118,7 +117,7 @@ struct level {
     const char *class, *name;
 };
 
-/* Names that would lie on each other: the one listed first stays. */
+/* Of overlapping names only the first one is drawn. */
 static void draw_levels(struct buf *b, const struct plot *p, const struct level *levels, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -170,7 +169,7 @@ static void mark_title(struct buf *b, const struct attempt_record *r, double spe
     buf_puts(b, "</title>");
 }
 
-/* The best so far, as steps: it holds until something better is there. */
+/* The best so far, as a step function. */
 static void draw_line(struct buf *b, const struct plot *p, const struct facts *f, size_t colour)
 {
     double best = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * code.c - source with line numbers, and what changed in it.
+ * code.c - source with line numbers, and diffs.
  *
  * Line numbers are drawn by the style sheet, so that copying takes the code
  * alone. The colouring knows comments, strings, numbers, directives and a few
@@ -119,7 +119,7 @@ static size_t token(const char *p, size_t len, bool python, const char **class, 
     return n;
 }
 
-/* Colours one line; `open`: a comment goes on from the line before. */
+/* Colours one line; `open`: a comment continues from the previous line. */
 static void put_code(struct buf *b, struct text line, bool python, bool *open)
 {
     const char *p = line.data, *end = p + line.len, *from, *class;

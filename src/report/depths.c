@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * depths.c - the table of attempts; each row opens to all the evidence there is.
+ * depths.c - the table of attempts; each row opens to all its evidence.
  *
- * A prompt that was sent before is named, not repeated: most of a prompt is
- * the same from call to call.
+ * A message that was sent earlier is referred to, not repeated: most of a prompt is the same in
+ * every call.
  */
 #include "base/json.h"
 #include "report/escape.h"
@@ -30,13 +30,13 @@ static void put_verdict(struct buf *b, const struct attempt_record *r)
                verdict_names[r->outcome.verdict.kind]);
 }
 
-/* Against the kernel it was made from. */
+/* The gain over the kernel it was made from. */
 static void put_gain(struct at *t, const struct attempt_record *r)
 {
     const struct attempt_record *from = attempt_find(t->f->h, r->parent);
     double now = attempt_us(r), then = 0;
 
-    /* A repair is made from what failed: look further up. */
+    /* A repair is made from a failed attempt: go back to one with a time. */
     while (from && !(then > 0)) {
         then = attempt_us(from);
         from = from->parent < from->candidate.attempt ? attempt_find(t->f->h, from->parent) : NULL;
@@ -123,7 +123,7 @@ static void put_finding(struct buf *b, const struct finding *f)
     buf_puts(b, "</li>");
 }
 
-/* Those that the detail below does not tell. */
+/* Findings that the detail below does not contain. */
 static void put_findings(struct buf *b, const struct verdict *v)
 {
     bool some = false;
@@ -395,7 +395,7 @@ static void put_attempt(struct at *t, const struct attempt_record *r)
     buf_puts(t->b, "</div></details>");
 }
 
-/* Replies that led to no attempt: the model was done, or the run was cut short. */
+/* Replies without an attempt: the model said STOP, or the run was interrupted. */
 static void put_unused_calls(struct at *t)
 {
     bool any = false;

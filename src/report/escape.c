@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * escape.c - one walk over bytes; each character is passed on, spelled out, or marked.
+ * escape.c - one pass over the bytes; each character is passed on, escaped, or marked.
  *
  * Hides UTF-8. Control characters become their Unicode pictures (U+2400...),
  * the characters that turn the direction of writing are named, so
@@ -20,7 +20,7 @@ static bool turns_direction(uint32_t c)
            c == 0x200f || c == 0x061c;
 }
 
-/* True when c was written in another form. */
+/* True if c was replaced. */
 static bool add_marked(struct buf *b, uint32_t c)
 {
     if (c < 0x20 && c != '\n' && c != '\t')

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * escape.h - text from models and tasks, made harmless.
+ * escape.h - escape text from models and tasks.
  *
- * Whatever the bytes: the page stays the page we wrote, a terminal stays in
- * its state, JSON stays valid. Nothing is dropped silently: what cannot be
- * shown is shown as a sign that it was there.
+ * Whatever the bytes, they cannot add markup to the page, change a terminal's state or make JSON
+ * invalid. Nothing is dropped silently: a byte that cannot be shown is replaced by a visible mark.
  */
 #ifndef REPORT_ESCAPE_H
 #define REPORT_ESCAPE_H

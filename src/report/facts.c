@@ -88,7 +88,7 @@ static void find_profile(struct facts *f)
             f->profile_from = (int)json_int_or(h->events[i].data, "depth", -1);
             return;
         }
-    /* A run of an earlier version: what was planned, once a profile was taken. */
+    /* A run of an earlier version: the planned depth, if a profile was taken. */
     for (size_t i = 0; i < h->attempt_count; i++) {
         if (!h->attempts[i].profile)
             continue;
@@ -98,7 +98,7 @@ static void find_profile(struct facts *f)
     if (f->profile_from >= 0 && asked > 0 && asked <= f->depth_max)
         f->profile_from = (int)asked;
     if (f->profile_from > f->depth_max)
-        f->profile_from = -1; /* it was not read yet */
+        f->profile_from = -1; /* no profile was read yet */
 }
 
 static double eager_us(const struct attempt_record *r)
@@ -122,7 +122,8 @@ static double compile_us(const struct measurement *m)
     return least;
 }
 
-/* As the task was loaded; a run of before the settings had names says what it allowed. */
+/* The setting under which the task was loaded; older runs, whose settings had no names, say what
+ * they allowed. */
 static const char *setting_of(const struct run_history *h)
 {
     const char *asked = json_string_or(
@@ -225,7 +226,7 @@ const char *error_text(double v, struct arena *a)
     if (isnan(v))
         return "nan";
     char *s = arena_printf(a, "%.1e", v);
-    char *e = strchr(s, 'e'); /* 2.1e-07 is longer than it says */
+    char *e = strchr(s, 'e'); /* 2.1e-07 is shortened to 2.1e-7 */
     if (e && (e[1] == '-' || e[1] == '+') && e[2] == '0') {
         if (e[1] == '+')
             memmove(e + 1, e + 3, strlen(e + 3) + 1);

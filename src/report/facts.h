@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * facts.h - what follows from a run's records: the best kernel, what it is compared with, sums.
+ * facts.h - figures derived from a run's records: the best kernel, what it is compared with, sums.
  *
  * One place for every derived figure, so that page, text and JSON never
- * disagree. Figures that are not known are 0 or NULL, and are shown as a dash.
+ * disagree. Unknown figures are 0 or NULL and are shown as a dash.
  */
 #ifndef REPORT_FACTS_H
 #define REPORT_FACTS_H
@@ -23,16 +23,16 @@ struct facts {
     bool modelled;
     double best_us, first_us;
     const char *reference;      /* "PyTorch eager", "the first correct kernel" */
-    double reference_us;        /* what speed-ups are over; 0: none */
+    double reference_us;        /* the time that speed-ups refer to; 0: none */
     double speedup;             /* 0: unknown */
     const char *setting;        /* of PyTorch's arithmetic: "defaults", "strict", "tf32" */
     const char *accuracy_class; /* of the best: "fp32", "TF32-class", "16-bit"; "": not known */
-    double compile_us;          /* torch.compile, the quicker of its modes; 0: not timed */
-    const char *trivial;        /* why there is none, a sentence; "": there is one */
+    double compile_us;          /* torch.compile, the faster of its modes; 0: not timed */
+    const char *trivial;        /* a sentence: why there is no speed-up; "": there is one */
     double roofline;            /* fraction of the floor reached; 0: unknown */
     int depth_max;              /* -1: no attempt */
     int passed, failed, open;   /* attempts */
-    int profile_from;           /* the first depth that saw a profile; -1: none did */
+    int profile_from;           /* the first depth with a profile; -1: none */
     struct stage_sum stages[STAGE_KIND_COUNT], all;
     int64_t wall_ms, model_ms, build_ms, test_ms, measure_ms;
 };

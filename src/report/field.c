@@ -35,7 +35,8 @@ static void add_speedup(struct field_line *l, double speedup)
         l->fast[p] += speedup > fast_limits[p];
 }
 
-/* "PyTorch eager (defaults)": the setting belongs to the name, or figures of two would mix. */
+/* "PyTorch eager (defaults)": the name includes the setting, so that figures of two settings do not
+ * mix. */
 static const char *headline(const struct facts *f, struct arena *a)
 {
     return f->modelled ? "depth 0 (modelled)"
@@ -44,7 +45,7 @@ static const char *headline(const struct facts *f, struct arena *a)
                : f->reference;
 }
 
-/* Every column that the best kernel was timed beside. */
+/* Adds every baseline that was timed together with the best kernel. */
 static void add_baselines(struct field *out, const struct facts *f, struct arena *a)
 {
     const struct measurement *m = f->best ? f->best->outcome.measurement : NULL;

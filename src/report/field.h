@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * field.h - the table of the field: how a suite stands against each baseline and in each class;
- * private to this room.
+ * field.h - the table of a suite's results against each baseline and in each class; private to this
+ * room.
  *
  * One line per baseline (the headline first), per kernel class and per accuracy class. Every line
  * counts its tasks, those with a correct kernel, and those that are correct and more than p times
- * faster. A task without a figure counts in every share and in no mean.
+ * faster. A task without a figure counts in every share but in no mean.
  */
 #ifndef REPORT_FIELD_H
 #define REPORT_FIELD_H
@@ -24,7 +24,7 @@ struct field_line {
 struct field {
     struct field_line lines[FIELD_LINES];
     int count;
-    int retries, retried;    /* steps that the machine failed; tasks with one */
+    int retries, retried;    /* steps that failed because of the machine; tasks with one */
     double seconds, dollars; /* per task; dollars < 0: no price is known */
 };
 

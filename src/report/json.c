@@ -2,8 +2,8 @@
 /*
  * json.c - runs as JSON with stable keys; report.h lists them.
  *
- * Strings are made valid UTF-8; figures that JSON cannot write (nan, inf)
- * become strings, figures that are not known become null.
+ * Strings are made valid UTF-8; numbers that JSON cannot hold (nan, inf) become strings, unknown
+ * ones null.
  */
 #include "base/json.h"
 #include "report/escape.h"
@@ -39,7 +39,7 @@ static void set_int(json_t *o, const char *key, int64_t v)
     set(o, key, json_integer(v));
 }
 
-/* What is not above zero was not measured. */
+/* A value that is not positive was not measured. */
 static void set_time(json_t *o, const char *key, double v)
 {
     set(o, key, isfinite(v) && v > 0 ? json_real(v) : json_null());

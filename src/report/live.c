@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * live.c - runs and suites while they go on: the pieces of the live page.
+ * live.c - running runs and suites: the pieces of the live page.
  *
  * The page is a shell with a script; the script asks for a piece once a second
- * and puts it in place when it has changed. Pieces are the report's own, so
- * what is seen live is what the report will show.
+ * and replaces it when it has changed. Pieces are made by the report's code, so the live page shows
+ * what the report will show.
  */
 #include "base/clock.h"
 #include "report/escape.h"
@@ -161,7 +161,7 @@ static void put_card(struct buf *b, const struct live_suite *s, bool named)
                s->running);
 }
 
-/* Nothing where no suite was ever given to workers. */
+/* Prints nothing if no suite was ever run by workers. */
 static void put_queue(struct buf *b, const struct live_queue *q)
 {
     if (!q->waiting && !q->leased && !q->done && !q->failed && !q->workers)
@@ -246,7 +246,7 @@ static void put_task_now(struct buf *b, const struct suite_task *t, const struct
     buf_printf(b, "</td><td>%s</td></tr>", ms_text(f.wall_ms, a));
 }
 
-/* What each task is at, before what they came to. */
+/* What each running task is doing, above the results. */
 static void put_now(struct buf *b, const struct suite_view *v, struct arena *a)
 {
     struct live_suite card = {.name = v->suite->name, .count = v->suite->count};

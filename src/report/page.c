@@ -131,7 +131,7 @@ static void put_ending(struct buf *b, const struct run_info *r)
     buf_puts(b, ".</span>");
 }
 
-/* The result in one sentence; how it ended when that is not plain. */
+/* The result in one sentence, and how the run ended if that is not obvious. */
 static void put_sentence(struct buf *b, const struct facts *f, struct arena *a)
 {
     const struct run_info *r = &f->h->info;
@@ -153,7 +153,7 @@ static void put_sentence(struct buf *b, const struct facts *f, struct arena *a)
     buf_puts(b, "</p>");
 }
 
-/* What was asked: the tensors, the class, the scale. */
+/* The task: tensors, class, scale. */
 static void put_question(struct buf *b, const struct facts *f, struct arena *a)
 {
     const struct task *t = &f->h->task;
@@ -294,7 +294,7 @@ void report_html(const struct run_history *runs, size_t count, struct buf *out)
     arena_free(a);
 }
 
-/* Releases the page. */
+/* Writes the page and releases it. */
 static bool page_write(struct buf *b, const char *path, struct error *err)
 {
     bool ok;

@@ -2,8 +2,8 @@
 /*
  * page.h - the parts of the page, each in its own file; private to this room.
  *
- * Markup of our own goes out with buf_puts() and buf_printf(); anything from
- * a record goes through escape.h. A %s of buf_printf() here is one of our own
+ * Our own markup is written with buf_puts() and buf_printf(); anything from a
+ * record goes through escape.h. A %s of buf_printf() here is one of our own
  * literals or a figure written by facts.h.
  */
 #ifndef REPORT_PAGE_H
@@ -29,21 +29,22 @@ void code_diff(struct buf *b, struct text before, struct text after, struct aren
 /* depths.c: the table of attempts, each opening to its evidence. */
 void depths_section(struct buf *b, const struct facts *f, struct arena *a);
 
-/* sums.c: where the time stands, cost and time by stage, environment, how to reproduce. */
+/* sums.c: the time compared with its floor and baselines, cost and time by stage, environment, how
+ * to reproduce. */
 void standing_section(struct buf *b, const struct facts *f, struct arena *a);
 void sums_section(struct buf *b, const struct facts *f, struct arena *a);
 void record_section(struct buf *b, const struct facts *f, struct arena *a);
 
-/* timeline.c: the model's turns and every attempt, in order and as wide as they took. */
+/* timeline.c: model calls and attempts in order, drawn as wide as they took. */
 void timeline_section(struct buf *b, const struct facts *f, struct arena *a);
 
 /* suite.c: one row per run. */
 struct suite_rows;
 void suite_page(struct buf *b, const struct suite_rows *rows, struct arena *a);
 
-/* page.c: one run in full, with others of its task laid over it. */
+/* page.c: one run in full, with other runs of its task overlaid. */
 void run_page(struct buf *b, const struct facts *runs, size_t count, struct arena *a);
-/* page.c: a modelled figure's mark, "" when it was measured. */
+/* page.c: the mark of a modelled figure, "" if it was measured. */
 const char *modelled_mark(bool modelled);
 
 #endif

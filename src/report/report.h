@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report.h - what the store holds of runs, as a page, as text and as JSON.
+ * report.h - runs of the store as a page, as text and as JSON.
  *
- * Reads records (store/record.h) and nothing else: what was not stored is not
- * shown. Modelled times always say so. Everything that came from a model or a
- * task is escaped: markup in the page, control characters everywhere, bytes
- * that are not UTF-8.
+ * Reads records (store/record.h) and nothing else: what was not stored is not shown. Modelled times
+ * are always marked. Everything that came from a model or a task is escaped: markup in the page,
+ * control characters everywhere, bytes that are not UTF-8.
  *
  *     store_run_history(s, id, a, &h[0], err)       for each run
  *     report_write(h, n, path, err)
@@ -26,7 +25,7 @@ bool report_write(const struct run_history *runs, size_t count, const char *path
                   struct error *err);
 void report_html(const struct run_history *runs, size_t count, struct buf *out);
 
-/* A suite: histories[i] is of tasks[i]'s run; one without a run is all zero. */
+/* A suite: histories[i] is the run of tasks[i]; all zero if it has no run. */
 struct suite_view {
     const struct suite_record *suite;
     const struct run_history *histories;
@@ -35,7 +34,7 @@ bool report_suite_write(const struct suite_view *v, const char *path, struct err
 void report_suite_text(const struct suite_view *v, int columns, struct buf *out);
 /* One line per task after a line of names (docs/commands.md). */
 void report_suite_csv(const struct suite_view *v, struct buf *out);
-/* The table of the field: one line per baseline, kernel class and accuracy class. */
+/* The results table: one line per baseline, kernel class and accuracy class. */
 void report_field_csv(const struct suite_view *v, struct buf *out);
 /* {"suite", "source", "tasks": [...], "sums": {...}} (docs/commands.md). New reference. */
 json_t *report_suite_json(const struct suite_view *v);
@@ -58,8 +57,8 @@ void report_live_overview(const struct live_queue *queue, const struct run_info 
 void report_live_run(const struct run_history *h, struct buf *out);
 void report_live_suite(const struct suite_view *v, struct buf *out);
 
-/* `cutegen show RUN` and `cutegen runs`, without colour. Tables, a suite's too, leave columns out
- * that do not fit; columns 0: there is room. Other lines are the caller's to break. */
+/* `cutegen show RUN` and `cutegen runs`, without colour. Tables leave out columns that do not fit;
+ * columns 0: no limit. The caller wraps all other lines. */
 void report_text(const struct run_history *h, int columns, struct buf *out);
 void report_runs_text(const struct run_info *runs, size_t count, int columns, struct buf *out);
 

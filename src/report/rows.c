@@ -224,7 +224,7 @@ void report_suite_text(const struct suite_view *v, int columns, struct buf *out)
 
 /* ---- CSV --------------------------------------------------------------------- */
 
-/* Quoted always, quotes doubled; what a table program would take for a formula is disarmed. */
+/* Always quoted, quotes doubled; prefixes text that a spreadsheet would take for a formula. */
 static void put_field(struct buf *b, const char *text)
 {
     buf_putc(b, '"');

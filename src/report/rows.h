@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rows.h - a suite as rows and sums, for page, text, CSV and JSON alike; private to this room.
+ * rows.h - a suite as rows and sums, used by page, text, CSV and JSON; private to this room.
  *
  * Measured and modelled speed-ups have different references and do not mix:
- * where anything was run on a GPU, only those rows are summed up, and the
- * others are counted apart. A task without a correct kernel counts as one in
- * every share (correct, fast_p) and in no mean.
+ * if anything was run on a GPU, only those rows are summed, and the others are counted separately.
+ * A task without a correct kernel counts as a task in every share (correct, fast_p) but in no mean.
  */
 #ifndef REPORT_ROWS_H
 #define REPORT_ROWS_H
@@ -19,16 +18,16 @@ extern const double fast_limits[FAST_COUNT]; /* 0.8, 1, 1.5, 2 */
 struct suite_row {
     const char *task, *problem; /* problem: why there is no result; "" none */
     const struct facts *f;      /* NULL: it has no run */
-    bool counted;               /* in the sums */
+    bool counted;               /* it is included in the sums */
     int64_t wall_ms;
-    int retries; /* steps that the machine failed */
+    int retries; /* steps that failed because of the machine */
 };
 
 struct suite_rows {
     const char *name; /* NULL: several runs without a suite's name */
     struct suite_row *rows;
     size_t count;
-    bool modelled; /* what is summed up */
+    bool modelled; /* the sums are of modelled times */
     int tasks, others;
     int correct, timed, fast[FAST_COUNT];
     double geomean;  /* of the speed-ups; 0: none */
@@ -41,13 +40,13 @@ struct suite_rows {
 };
 
 struct suite_rows suite_rows_of(const struct suite_view *v, struct arena *a);
-/* What modelled times of the rows are called: one unvalidated GPU is enough. */
+/* The label of the rows' modelled times: "unvalidated" if any row's GPU is. */
 const char *rows_words(const struct suite_rows *s);
 struct suite_rows suite_rows_of_runs(const struct facts *runs, size_t count, struct arena *a);
 /* Why a row has no kernel, one line; "" when it has one. */
 const char *row_why(const struct suite_row *r);
 const char *row_state(const struct suite_row *r); /* "correct", "no kernel", "killed", ... */
-/* Until now, for one that is running; "" for one that has not begun. */
+/* Time taken so far; "" if it has not begun. */
 const char *row_took(const struct suite_row *r, struct arena *a);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * style.c - the page's style sheet and its few lines of script.
  *
- * One accent, one colour for failure, one for what is modelled; the rest is
- * ink on paper. Figures are tabular so that columns line up. The script only
- * adds comfort (open all rows, sort a suite); without it nothing is missing.
+ * One accent, one colour for failure, one for modelled figures; the rest is black on white. Figures
+ * are tabular so that columns line up. The script is optional convenience (open all rows, sort a
+ * suite).
  */
 #include "report/page.h"
 

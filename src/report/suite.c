@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * suite.c - many tasks on one page: one row each, how many are how fast, what failed and why.
+ * suite.c - many tasks on one page: a row each, the distribution of speed-ups, what failed and why.
  */
 #include "report/escape.h"
 #include "report/field.h"
@@ -102,13 +102,13 @@ static void put_axes(struct buf *b, const struct suite_rows *s)
                    curve_x(s, p), CURVE_H - BOTTOM + 20, p);
 }
 
-/* The speed-up that counts: of a row in the sums with a correct kernel; else 0. */
+/* The speed-up of a row with a correct kernel that is included in the sums; else 0. */
 static double row_speedup(const struct suite_row *r)
 {
     return r->counted && r->f && r->f->best ? r->f->speedup : 0;
 }
 
-/* The fastest below `limit`, 0 when there is none: the steps of the curve from the right. */
+/* The largest speed-up below `limit`, or 0: gives the steps of the curve from the right. */
 static double next_below(const struct suite_rows *s, double limit)
 {
     double next = 0;
@@ -148,7 +148,7 @@ static void put_curve(struct buf *b, const struct suite_rows *s)
 
 /* ---- rows ----------------------------------------------------------------------- */
 
-/* One line of it; all of it where the pointer rests. */
+/* One line of it, with the full text as a tooltip. */
 static void put_short(struct buf *b, const char *why)
 {
     enum { SHORT = 140 };
@@ -167,7 +167,7 @@ static void put_short(struct buf *b, const char *why)
     buf_puts(b, " \u2026</span>");
 }
 
-/* Why there is no kernel: the last verdict, or what kept it from having one. */
+/* Why there is no kernel: the last verdict, or what prevented one. */
 static void put_why(struct buf *b, const struct suite_row *r)
 {
     const struct run_history *h = r->f ? r->f->h : NULL;

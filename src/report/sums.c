@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sums.c - where the best kernel stands, what the run cost, and how to do it again.
+ * sums.c - the best kernel against floor and baselines, what the run cost, and how to reproduce it.
  */
 #include "base/clock.h"
 #include "base/json.h"
@@ -25,7 +25,7 @@ static void put_bar(struct buf *b, const char *name, double us, double most, con
                us / most * 100, us_text(us, MICRO, a), modelled_mark(modelled));
 }
 
-/* Microseconds by resource, of all launches together. */
+/* Microseconds by resource, summed over all launches. */
 static void put_parts(struct buf *b, const struct measurement *m, struct arena *a)
 {
     static const char *const parts[] = {"dram", "l2",  "l1",     "shared", "fp32",   "fp64",
@@ -159,7 +159,7 @@ static void put_object(struct buf *b, const json_t *object, const char *skip, st
     }
 }
 
-/* As a shell would take it. */
+/* Quoted for a shell. */
 static void put_word(struct buf *b, const char *word)
 {
     bool bare = *word;
@@ -190,7 +190,7 @@ static void put_option(struct buf *b, const json_t *options, const char *key, co
     put_word(b, value);
 }
 
-/* As it was typed, when the run kept that; else from what it kept. */
+/* The command as typed if the run stored it; else rebuilt from its options. */
 static void put_run_command(struct buf *b, const struct run_history *h)
 {
     const json_t *command = json_object_get(h->options, "command");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * text.c - a run and a list of runs as a terminal shows them.
+ * text.c - a run and a list of runs as text for a terminal.
  *
  * Everything from a model or a task is one line of printable characters
  * here, so that it can neither move the cursor nor break the columns.
@@ -15,12 +15,12 @@
 
 enum {
     CHANGE_COLUMNS = 40,
-    WIDE = 100,         /* columns from which a run's table has all of its own */
-    ROOFLINE_FROM = 72, /* from which it has the fraction of the roofline */
+    WIDE = 100,         /* a run's table shows all its columns from this width on */
+    ROOFLINE_FROM = 72, /* it shows the fraction of the roofline from this width on */
     LEAST_CHANGE = 12,
 };
 
-/* What a run's table has room for. */
+/* The columns that fit in a run's table. */
 struct layout {
     bool build, roofline; /* build: and the line of blocks */
     int change;
@@ -40,7 +40,7 @@ static struct layout layout_of(int columns)
     return l;
 }
 
-/* Cut and padded to `width` columns, counted in characters. */
+/* Truncated or padded to `width` columns, counted in characters. */
 static void put_column(struct buf *b, const char *s, int width)
 {
     int used = 0;
@@ -92,7 +92,7 @@ static void put_task(struct buf *b, const struct run_history *h, struct arena *a
     buf_printf(b, "        device  %s\n\n", plain(h->info.device, a));
 }
 
-/* The best so far at each depth, as blocks: the last is the newest. */
+/* The best so far at each depth as block characters, newest last. */
 static void put_spark(struct buf *b, const struct facts *f, const struct attempt_record *until)
 {
     static const char *const blocks[] = {
@@ -238,10 +238,10 @@ static int column_width(const struct run_info *runs, size_t count)
     return (int)width;
 }
 
-/* What a list of runs has room for. */
+/* The columns that fit in a list of runs. */
 struct run_columns {
     int id;         /* columns of the name */
-    bool all, some; /* all of them; depth and speed-up at least */
+    bool all, some; /* all columns; at least depth and speed-up */
 };
 
 static void put_run(struct buf *b, const struct run_info *r, const struct run_columns *c,
@@ -270,7 +270,7 @@ static void put_run(struct buf *b, const struct run_info *r, const struct run_co
 
 void report_runs_text(const struct run_info *runs, size_t count, int columns, struct buf *out)
 {
-    enum { ALL = 100, SOME = 45 }; /* behind the name */
+    enum { ALL = 100, SOME = 45 }; /* columns after the name */
     struct arena *a = arena_new();
     struct run_columns c = {.id = column_width(runs, count)};
     bool modelled = false, unvalidated = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * timeline.c - the run as it went, left to right: the model's turns and every attempt with its
- * verdict, as wide as they took.
+ * timeline.c - the run from left to right: model calls and every attempt with its verdict, drawn as
+ * wide as they took.
  */
 #include "report/escape.h"
 #include "report/page.h"

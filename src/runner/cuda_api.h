@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuda_api.h - the part of the CUDA driver API the runner uses.
+ * cuda_api.h - the part of the CUDA driver API that the runner uses.
  *
- * Declared by us so that nothing of CUDA is needed to build, and found with
- * dlopen so that the same program runs where there is no GPU. The table names
- * each entry point as the library exports it; a "_v2" there is what NVIDIA's
- * header maps the plain name to.
+ * Declared here so that building needs no CUDA header, and loaded with dlopen so that the same
+ * program runs without a GPU. The table names each entry point as the library exports it; NVIDIA's
+ * header maps plain names to the "_v2" ones.
  *
  * To add a call: one row in CUDA_CALLS (or CUDA_OPTIONAL_CALLS, NULL where the
  * driver lacks it), then use cuda->name(...).

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.c - what both devices share: a fast hash and the facts as JSON. */
+/* device.c - shared by both devices: a fast hash, and device properties as JSON. */
 #include "runner/device.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ static uint64_t mix(uint64_t h, uint64_t v)
     return h ^ (h >> 29);
 }
 
-/* Four independent chains, so that large outputs go at memory speed. */
+/* Four independent chains, so that large outputs are hashed at memory speed. */
 uint64_t device_hash_bytes(uint64_t seed, const void *data, size_t len)
 {
     const unsigned char *p = data;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device.h - the seam between the runner and what kernels run on.
+ * device.h - the interface between the runner and the device that kernels run on.
  *
  * Two implementations: device_simt.c (the CPU) and device_cuda.c (the driver
  * API, found with dlopen). Life: open -> load -> kernel* -> bind -> run and
  * time, bind again with other buffers, ... -> close. bool false with an error
- * means the machine or the request is at fault; what the candidate did goes
- * into the struct outcome.
+ * means the machine or the request is at fault; the candidate's own failures are in the struct
+ * outcome.
  */
 #ifndef RUNNER_DEVICE_H
 #define RUNNER_DEVICE_H
@@ -27,12 +27,12 @@ struct device_config {
     uint64_t warp_seed;
     int threads;                               /* 0: one per core */
     int watchdog_ms;                           /* simt: one launch; 0: none */
-    uint64_t smem_block_bytes, cluster_blocks; /* simt: of the GPU it stands in for; 0: an H200's */
+    uint64_t smem_block_bytes, cluster_blocks; /* simt: limit of the GPU it models; 0: an H200's */
 };
 
 struct device_facts {
     char name[128];
-    char place[32]; /* on the PCI bus: which one of several it is, whatever its number */
+    char place[32]; /* PCI bus address: identifies one of several GPUs, whatever its number */
     int arch;       /* 90 */
     int sm_count;
     uint64_t grid[3], block[3], threads_block;
@@ -40,7 +40,7 @@ struct device_facts {
     bool tensor_maps;
 };
 
-/* What a kernel says of itself. */
+/* A kernel's attributes. */
 struct kernel_facts {
     void *function;
     bool params_known;
@@ -52,9 +52,9 @@ struct kernel_facts {
 struct runner_samples {
     double *cold_us, *warm_us;
     size_t cold_count, warm_count; /* in: wanted; out: taken */
-    double wall_us;                /* host clock per replay, replays back to back */
-    int other_outputs;             /* cold samples that left other outputs than the first */
-    int budget_ms; /* stops early, but not below 5 of each (2 of what is slow); 0: none */
+    double wall_us;                /* host time per replay, over consecutive replays */
+    int other_outputs;             /* cold samples whose outputs differ from the first's */
+    int budget_ms; /* stops early, but takes at least 5 of each (2 if slow); 0: no limit */
 };
 
 struct run_device;
@@ -74,9 +74,9 @@ struct device_ops {
     bool (*run)(struct run_device *d, struct plan *plan, struct outcome *said, struct error *err);
     bool (*time)(struct run_device *d, struct plan *plan, struct runner_samples *samples,
                  struct outcome *said, struct error *err);
-    /* Of all outputs. Tells runs apart, nothing more. */
+    /* A hash of all outputs, only to tell whether two runs differ. */
     bool (*hash)(struct run_device *d, const struct plan *plan, uint64_t *out, struct error *err);
-    /* Makes ready what a run will need; NULL: nothing. */
+    /* Prepares what a run will need; NULL: nothing to prepare. */
     void (*warm)(struct run_device *d);
     void (*close)(struct run_device *d);
 };
@@ -88,7 +88,7 @@ struct run_device {
 
 extern const struct device_ops device_simt_ops, device_cuda_ops;
 
-/* The rest: what both implementations share (device.c). */
+/* Shared by both implementations (device.c). */
 uint64_t device_hash_bytes(uint64_t seed, const void *data, size_t len);
 json_t *device_facts_json(const struct device_facts *facts);
 

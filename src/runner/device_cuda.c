@@ -3,15 +3,14 @@
  * device_cuda.c - kernels on an NVIDIA GPU, through the driver API.
  *
  * Hides the driver. The oracle's buffers come in as IPC handles; workspace is
- * ours, with guard zones around it. The first run goes step by step with a
- * wait after each, so that a fault names its launch; later runs replay a
- * graph captured from the same steps. Timed is the graph, or the launch itself where it is the only
- * step.
+ * ours, with guard zones around it. The first run executes step by step and waits after each, so
+ * that a fault names its launch; later runs replay a graph captured from the same steps. The graph
+ * is timed, or the launch itself if it is the only step.
  *
  * Invariants
  * 1. Everything goes to one stream, in the order of the plan.
- * 2. After a fault the context is lost: the outcome is fatal, no further call
- *    is made, the process ends.
+ * 2. After a fault the context is lost: the outcome is fatal, no further driver call is made, and
+ *    the process ends.
  * 3. Workspace holds a NaN pattern when a run begins: nothing can be kept
  *    there from one run to the next.
  */
@@ -108,7 +107,7 @@ static bool open_context(struct cuda_device *d, int index, struct error *err)
     int result;
 
     /* The driver names its threads through /proc/self and gives up (error 304) where it cannot;
-     * that of a process that is not dumpable belongs to root. There is no secret in this one. */
+     * that folder belongs to root if the process is not dumpable. This process holds no secrets. */
     (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     result = d->api.init(0);
     if (result != CUDA_OK)
@@ -131,8 +130,7 @@ static void cuda_close(struct run_device *base)
 {
     struct cuda_device *d = (struct cuda_device *)base;
 
-    /* The driver frees all of a process that ends; after a fault it may not
-     * be asked for anything else. */
+    /* The driver frees everything when the process ends; after a fault no other call is allowed. */
     arena_free(d->a);
     xfree(d);
 }
@@ -263,7 +261,7 @@ static bool bind_shared(struct cuda_device *d, struct plan_buffer *b, const json
 
     b->address = 0;
     if (!given)
-        return true; /* plan_bind() says what that means */
+        return true; /* plan_bind() reports it */
     if (offset < 0 || bytes < 0)
         return error_set(err, ERROR_USE, "buffer %s has no offset or size", b->name);
     if (!map_handle(d, json_string_value(json_object_get(given, "ipc")), &base, err))
@@ -276,7 +274,7 @@ static bool bind_shared(struct cuda_device *d, struct plan_buffer *b, const json
     return true;
 }
 
-/* What is left of its pieces of memory is guard. */
+/* The rest of its pieces of memory is guard. */
 uint64_t cuda_guard_after(const struct plan_buffer *b)
 {
     uint64_t used = CUDA_GUARD_BYTES + b->bytes, all = used + CUDA_GUARD_BYTES;
@@ -284,7 +282,7 @@ uint64_t cuda_guard_after(const struct plan_buffer *b)
     return (all + CUDA_UNIT_BYTES - 1) / CUDA_UNIT_BYTES * CUDA_UNIT_BYTES - used;
 }
 
-/* False after an outcome, and after an error: only a lack of memory is the candidate's doing. */
+/* False with an outcome or an error: only a lack of memory is the candidate's fault. */
 static bool bind_workspace(struct cuda_device *d, struct plan_buffer *b, struct outcome *said,
                            struct error *err)
 {
@@ -313,8 +311,8 @@ static bool bind_workspace(struct cuda_device *d, struct plan_buffer *b, struct 
     return true;
 }
 
-/* What lies in the outputs before anything ran: the clock puts it there again before each sample,
- * so that no kernel can tell a timed run from a tested one. */
+/* Saves the outputs' initial content, which is restored before each timed sample, so that no kernel
+ * can distinguish a timed run from a tested one. */
 static bool remember_fresh(struct cuda_device *d, const struct plan *plan, struct error *err)
 {
     int result = CUDA_OK;
@@ -405,7 +403,7 @@ static int set_function(struct cuda_device *d, const struct plan *plan, const st
     uint64_t smem = 0, blocks = op->cluster[0] * op->cluster[1] * op->cluster[2];
     int result = CUDA_OK;
 
-    /* The attribute is the function's: it must suit all launches of it. */
+    /* The attribute belongs to the function, so it must suit all its launches. */
     for (size_t i = 0; i < plan->op_count; i++)
         if (plan->ops[i].function == op->function && plan->ops[i].smem > smem)
             smem = plan->ops[i].smem;
@@ -588,7 +586,7 @@ static bool cuda_run(struct run_device *base, struct plan *plan, struct outcome 
 
 static void cuda_warm(struct run_device *base)
 {
-    struct error ignored = {0}; /* told when it is needed */
+    struct error ignored = {0}; /* reported when it is needed */
 
     (void)cuda_tools((struct cuda_device *)base, &ignored);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_cuda.h - inside of the CUDA device: shared by device_cuda.c (load,
- * bind, run), device_cuda_tools.c (small kernels) and device_cuda_time.c (the clock).
+ * device_cuda.h - internals of the CUDA device, shared by device_cuda.c (load, bind, run),
+ * device_cuda_tools.c (small kernels) and device_cuda_time.c (the clock).
  */
 #ifndef RUNNER_DEVICE_CUDA_H
 #define RUNNER_DEVICE_CUDA_H
@@ -14,7 +14,7 @@ enum {
     CUDA_MAX_MAPPINGS = 8 * PLAN_MAX_BUFFERS, /* a short kernel is timed in several sets */
     CUDA_GUARD_BYTES = 4096,
     CUDA_GUARD_VALUE = 0xA7,
-    CUDA_UNIT_BYTES = 2 << 20, /* smaller allocations lie in one such piece with others */
+    CUDA_UNIT_BYTES = 2 << 20, /* smaller allocations share one such piece */
     CUDA_POISON = 0xFF,        /* reads as NaN in every float type */
 };
 
@@ -32,41 +32,40 @@ struct cuda_device {
     void *context, *stream, *module;
     struct cuda_mapping mappings[CUDA_MAX_MAPPINGS];
     size_t mapping_count;
-    bool ran;   /* every kernel ran once: a graph may be captured */
-    void *exec; /* graph of the plan as bound now; NULL: not built */
-    /* tools, made when first asked for */
+    bool ran;   /* every kernel has run once, so a graph may be captured */
+    void *exec; /* graph of the plan with its present buffers; NULL: not built */
+    /* tools, created when first needed */
     void *flush, *wait, *hash, *fill, *scrub, *stack, *start, *stop;
-    int local_bytes; /* the largest share of a thread's own memory that a kernel of the module has
-                      */
+    int local_bytes; /* the largest local memory per thread of the module's kernels */
     uint64_t flush_address, flush_bytes, sink_address;
-    unsigned char *guard;             /* room for what a guard is read into; NULL: none was */
+    unsigned char *guard;             /* buffer into which guards are read; NULL: none yet */
     uint64_t fresh[PLAN_MAX_BUFFERS]; /* first bytes of each output as it was bound, 8 of them */
     bool audited;                     /* since the buffers were bound; then: */
     uint64_t untouched;               /* hash of what the plan may not write */
 };
 
-/* What an API call's failure means for the candidate; false, always. */
+/* Sets the outcome that an API call's failure means for the candidate; always false. */
 bool cuda_fault(struct cuda_device *d, const struct plan *plan, int op, int result,
                 struct outcome *said);
-/* A failure that is none of the candidate's doing; false, always. */
+/* Reports a failure that is not the candidate's fault; always false. */
 bool cuda_error(struct cuda_device *d, int result, const char *what, struct error *err);
-/* Builds the graph unless it is there; runs the plan once before, step by step. */
+/* Builds the graph if necessary; before that runs the plan once, step by step. */
 bool cuda_prepare(struct cuda_device *d, struct plan *plan, struct outcome *said,
                   struct error *err);
 /* One step of the plan, in stream order. */
 int cuda_enqueue(struct cuda_device *d, const struct plan *plan, size_t index);
-/* Workspace becomes a NaN pattern, in stream order. */
+/* Fills the workspace with a NaN pattern, in stream order. */
 bool cuda_poison(struct cuda_device *d, const struct plan *plan, struct error *err);
-/* Makes the tools unless they are there. */
+/* Creates the tools if necessary. */
 bool cuda_tools(struct cuda_device *d, struct error *err);
 int cuda_enqueue_flush(struct cuda_device *d);
-/* Shared memory of every multiprocessor is overwritten; what threads kept in local memory. */
+/* Overwrites the shared memory of every multiprocessor; and what threads left in local memory. */
 int cuda_enqueue_scrub(struct cuda_device *d);
 int cuda_enqueue_stack_scrub(struct cuda_device *d);
-/* The value's 8 bytes again and again. */
+/* Fills memory with repetitions of the value's 8 bytes. */
 int cuda_enqueue_fill(struct cuda_device *d, uint64_t address, uint64_t bytes, uint64_t value);
 int cuda_enqueue_wait(struct cuda_device *d);
-/* Was the memory that a flush reads written to? It belongs to no tensor. */
+/* Was the flush's memory, which belongs to no tensor, written to? */
 bool cuda_flush_spoilt(struct cuda_device *d, bool *spoilt, struct error *err);
 int cuda_enqueue_hash(struct cuda_device *d, uint64_t address, uint64_t words, uint64_t seed);
 bool cuda_hash(struct run_device *base, const struct plan *plan, uint64_t *out, struct error *err);
@@ -74,8 +73,8 @@ bool cuda_time(struct run_device *base, struct plan *plan, struct runner_samples
                struct outcome *said, struct error *err);
 /* Bytes of guard after a workspace, which has pieces of memory of its own. */
 uint64_t cuda_guard_after(const struct plan_buffer *b);
-/* Before the first timed run on buffers; after a sample for which cuda_audit_due(): a finding where
- * something was written that may only be read, or that is around a buffer. */
+/* Begin before the first timed run on buffers, and check after each sample for which
+ * cuda_audit_due(): a write to read-only memory or around a buffer is a finding. */
 bool cuda_audit_begin(struct cuda_device *d, const struct plan *plan, struct error *err);
 bool cuda_audit_due(size_t sample);
 bool cuda_audit(struct cuda_device *d, const struct plan *plan, struct outcome *said,

@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-/* The driver reads these by its own layout. */
+/* The driver expects these layouts. */
 _Static_assert(sizeof(struct cuda_launch_attribute) == 72, "CUlaunchAttribute");
 _Static_assert(offsetof(struct cuda_launch_attribute, value) == 8, "CUlaunchAttribute.value");
 _Static_assert(offsetof(struct cuda_launch_config, stream) == 32, "CUlaunchConfig.hStream");
@@ -16,7 +16,7 @@ _Static_assert(sizeof(struct cuda_tensor_map) == 128, "CUtensorMap");
 
 struct driver_entry {
     const char *symbol;
-    size_t offset; /* of the pointer in struct cuda_api */
+    size_t offset; /* offset of the pointer in struct cuda_api */
     bool optional;
 };
 

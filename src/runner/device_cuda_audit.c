@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_cuda_audit.c - is what a plan may not write as it was?
+ * device_cuda_audit.c - check that memory a plan must not write is unchanged.
  *
- * That is: its inputs, the memory around inputs, outputs and workspace, and buffers of earlier
- * rounds, which stay mapped. A kernel that writes
- * there while it is timed could keep answers from one sample to the next, and put everything back
- * before the oracle compares: how many runs a measurement has can be counted. So the audit comes
- * after samples chosen at random.
+ * Such memory is the inputs, the memory around inputs, outputs and workspace, and buffers of
+ * earlier rounds, which stay mapped. A kernel that writes there while it is timed could keep
+ * answers from one sample to the next and restore everything before the oracle compares, because it
+ * can count the runs of a measurement. So the audit runs after randomly chosen samples.
  *
- * What the flush reads needs none: every flush reads all of it.
+ * The flush's memory needs no audit: every flush reads all of it.
  */
 #include "runner/device_cuda.h"
 
 #include <string.h>
 #include <sys/random.h>
 
-/* Half of the first samples, of which a slow kernel has no others; then one in sixteen. */
+/* Half of the first samples, since a slow kernel has no others; then one in sixteen. */
 enum { FIRST_SAMPLES = 8, ONE_IN_FIRST = 2, ONE_IN = 16 };
 
 bool cuda_audit_due(size_t sample)
@@ -27,7 +26,7 @@ bool cuda_audit_due(size_t sample)
     return dice % (sample < FIRST_SAMPLES ? ONE_IN_FIRST : ONE_IN) == 0;
 }
 
-/* Adds the bytes of [from, to) to the hash; what lies before a multiple of 8 by way of the host. */
+/* Adds the bytes of [from, to) to the hash; unaligned bytes are read through the host. */
 static int add_zone(struct cuda_device *d, uint64_t from, uint64_t to, uint64_t *h)
 {
     uint64_t part = 0, odd = (sizeof part - from % sizeof part) % sizeof part;
@@ -60,7 +59,7 @@ static int add_buffer(struct cuda_device *d, const struct plan_buffer *b, uint64
     } else if (d->api.address_range(&start, &size, b->address) == CUDA_OK) {
         end = start + size;
     } else {
-        start = b->address; /* a driver that cannot say where the allocation ends */
+        start = b->address; /* this driver cannot tell where the allocation ends */
     }
     if (b->kind == BUFFER_IN)
         return add_zone(d, start, end, h);
@@ -68,7 +67,7 @@ static int add_buffer(struct cuda_device *d, const struct plan_buffer *b, uint64
     return result == CUDA_OK ? add_zone(d, b->address + b->bytes, end, h) : result;
 }
 
-/* Buffers that were bound before, and whoever bound them is done with them. */
+/* Buffers bound earlier, which nobody uses any more. */
 static int add_former(struct cuda_device *d, const struct plan *plan, uint64_t *h)
 {
     int result = CUDA_OK;

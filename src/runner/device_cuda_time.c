@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_cuda_time.c - the clock of the CUDA device.
+ * device_cuda_time.c - time a plan on the CUDA device.
  *
  * A sample is one run of the plan between two events: a replay of its graph, or the launch itself
- * where there is only one. A graph of one launch takes some percent of six microseconds more, and
- * not the same in every process.
+ * where there is only one. A graph adds some percent to a single launch of six microseconds, and by
+ * a varying amount.
  *
- *     cold: outputs as they were, poison workspace, scrub shared memory, flush L2, wait kernel, [
- * run ] warm: run, wait kernel, [ run ]
+ *     cold: restore outputs, poison workspace, scrub shared memory, flush L2, wait kernel, [ run ]
+ * warm: run, wait kernel, [ run ]
  *
  * The flush READS a buffer several times the size of L2: a flush that writes
  * leaves dirty lines, and evicting them would be charged to the candidate.
  * The wait kernel holds the GPU for some microseconds, so that the replay is
  * queued before the first event fires and the host's launch time stays out.
- * L2 holds on to lines that a kernel marked (evict_last) or read more than once, and a read as long
- * as the flush leaves many of them there: first they are made ordinary lines again.
- * What is done before each cold sample means that no sample can live on what an
- * earlier one left behind, nor know from what it finds that it is timed. And
- * every cold sample's outputs are checked: a kernel that works half of
- * the time would have a short median. After some of them, so is all that it may not write
- * (device_cuda_audit.c).
+ * L2 keeps lines that a kernel marked (evict_last) or read repeatedly, and the flush's reads alone
+ * would leave many of them there; so they are first reset to ordinary lines. These steps ensure
+ * that no sample can use data of an earlier one, nor detect that it is being timed. Every cold
+ * sample's outputs are checked, because a kernel that skips half of its runs would have a short
+ * median. After some samples, memory that it must not write is checked (device_cuda_audit.c).
  */
 #include "base/clock.h"
 #include "runner/device_cuda.h"
@@ -27,7 +25,7 @@
 #include <stdio.h>
 
 enum { WARM_UP = 3, LEAST_SAMPLES = 5, WALL_REPLAYS = 20, WALL_LEAST = 3, WALL_MS = 5 };
-/* What takes so long is steady, and dozens of replays would take the user's patience. */
+/* Times this long are steady, and dozens of replays would take too long. */
 enum { SLOW_US = 20000, LEAST_SLOW = 2 };
 
 static int run_once(struct cuda_device *d, const struct plan *plan)
@@ -37,7 +35,7 @@ static int run_once(struct cuda_device *d, const struct plan *plan)
     return d->api.graph_launch(d->exec, d->stream);
 }
 
-/* What went before is in the stream already. */
+/* Earlier work is already in the stream. */
 static int sample(struct cuda_device *d, const struct plan *plan, double *out_us)
 {
     float ms = 0;
@@ -74,20 +72,21 @@ static int warm_samples(struct cuda_device *d, const struct plan *plan, struct r
     return result;
 }
 
-/* Everything a kernel could have left for itself is gone. */
+/* Erases everything that a kernel could have left for a later run. */
 static bool forget(struct cuda_device *d, const struct plan *plan, struct error *err)
 {
     int result = CUDA_OK;
 
     if (d->api.reset_kept)
-        (void)d->api.reset_kept(); /* the stream is empty; a device that keeps nothing says no */
+        /* the stream is empty; fails on a device without persisting L2 */
+        (void)d->api.reset_kept();
     if (!cuda_poison(d, plan, err))
         return false;
     for (size_t i = 0; i < plan->buffer_count && result == CUDA_OK; i++)
         if (plan->buffers[i].kind == BUFFER_OUT)
             result =
                 cuda_enqueue_fill(d, plan->buffers[i].address, plan->buffers[i].bytes, d->fresh[i]);
-    if (result == CUDA_OK) /* a kernel without shared memory reaches some of it all the same */
+    if (result == CUDA_OK) /* even a kernel without shared memory can access some of it */
         result = cuda_enqueue_scrub(d);
     if (result == CUDA_OK && d->local_bytes > 0)
         result = cuda_enqueue_stack_scrub(d);
@@ -122,7 +121,7 @@ static bool cold_samples(struct cuda_device *d, const struct plan *plan, struct 
     return true;
 }
 
-/* The host's clock over some replays back to back, as many as are worth the while. */
+/* Host time over several consecutive replays, as many as are useful. */
 static int wall_time(struct cuda_device *d, const struct plan *plan, int replays, double *out_us)
 {
     int64_t start = clock_us();
@@ -159,7 +158,7 @@ static bool look_at_flush(struct cuda_device *d, struct outcome *said, struct er
     return true;
 }
 
-/* Cold last: the outputs the oracle compares afterwards are of a cold replay. */
+/* Cold samples last, because the oracle compares the outputs of a cold replay afterwards. */
 bool cuda_time(struct run_device *base, struct plan *plan, struct runner_samples *s,
                struct outcome *said, struct error *err)
 {
@@ -174,7 +173,7 @@ bool cuda_time(struct run_device *base, struct plan *plan, struct runner_samples
     if (!cuda_prepare(d, plan, said, err))
         return said->kind != OUTCOME_OK;
     result =
-        wall_time(d, plan, 1, &s->wall_us); /* the first replay may take longer than any after it */
+        wall_time(d, plan, 1, &s->wall_us); /* the first replay may take longer than later ones */
     if (result == CUDA_OK)
         result = wall_time(d, plan, 1, &s->wall_us);
     if (result == CUDA_OK && s->wall_us > SLOW_US)

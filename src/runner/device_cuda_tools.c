@@ -3,7 +3,7 @@
  * device_cuda_tools.c - the runner's own small kernels: flush L2, wait, hash an output, fill it,
  * scrub shared memory.
  *
- * Only the last two write anything a candidate can see: what it may rely on finding nowhere.
+ * Only the last two write memory that a candidate can see, whose content it must not rely on.
  */
 #include "runner/device_cuda.h"
 
@@ -60,7 +60,7 @@ static const char tools_ptx[] =
     "add.u64 %rd4, %rd4, %rd5;\n"
     "bra loop;\n"
     "done:\n"
-    "setp.eq.u32 %p2, %r7, 0;\n" /* all as we left it */
+    "setp.eq.u32 %p2, %r7, 0;\n" /* true: all is unchanged */
     "@%p2 bra end;\n"
     "st.global.u32 [%rd3], %r7;\n"
     "end:\n"
@@ -100,7 +100,7 @@ static const char tools_ptx[] =
     "shl.b64 %rd8, %rd5, 3;\n"
     "add.u64 %rd9, %rd1, %rd8;\n"
     "ld.global.u64 %rd10, [%rd9];\n"
-    "add.u64 %rd11, %rd5, %rd3;\n" /* the place counts, not only the value */
+    "add.u64 %rd11, %rd5, %rd3;\n" /* the hash covers the position, not only the value */
     "mul.lo.u64 %rd11, %rd11, 0x9e3779b97f4a7c15;\n"
     "xor.b64 %rd10, %rd10, %rd11;\n"
     "shr.u64 %rd12, %rd10, 29;\n"
@@ -151,7 +151,8 @@ static const char tools_ptx[] =
     "shl.b32 %r2, %r2, 2;\n"
     "shl.b32 %r3, %r3, 2;\n"
     "mov.u32 %r4, all_of_it;\n"
-    "add.u32 %r1, %r1, %r4;\n" /* from 0 on: what the driver reserves before it stays, too */
+    /* from offset 0: what the driver reserves before it keeps its content, too */
+    "add.u32 %r1, %r1, %r4;\n"
     "mov.u32 %r6, -1;\n"
     "scrub_loop:\n"
     "setp.ge.u32 %p1, %r2, %r1;\n"
@@ -218,10 +219,9 @@ int cuda_enqueue_flush(struct cuda_device *d)
     return d->api.launch_ex(&config, d->flush, params, NULL);
 }
 
-/* Threads keep their arrays in memory that the next launch finds as they left it. Where it lies
- * follows from the size of a thread's share and from who runs where: a kernel with the same share,
- * on every place there is, overwrites all of it; the largest share of all kernels reaches as far as
- * any. */
+/* Local memory keeps its content from launch to launch. Its address depends on the size of a
+ * thread's share and on where the thread runs: a kernel with the same share that fills the whole
+ * GPU overwrites all of it, and the largest share of all kernels covers every other. */
 static const char stack_ptx[] =
     /* clang-format off */
     ".version 7.0\n"
@@ -322,7 +322,7 @@ int cuda_enqueue_hash(struct cuda_device *d, uint64_t address, uint64_t words, u
     return d->api.launch_ex(&config, d->hash, params, NULL);
 }
 
-/* Every word with its place, added up: the order of threads does not matter. */
+/* Adds up every word mixed with its position, so that the order of threads does not matter. */
 bool cuda_hash(struct run_device *base, const struct plan *plan, uint64_t *out, struct error *err)
 {
     struct cuda_device *d = (struct cuda_device *)base;

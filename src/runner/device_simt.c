@@ -3,14 +3,13 @@
  * device_simt.c - kernels on the CPU, through simt.
  *
  * The oracle's buffers are files: inputs are mapped private and read-only,
- * outputs shared. Each tensor is registered as an allocation of exactly its
- * size, so that one byte past it is a finding although the guard zone would
- * take it. Workspace is ours.
+ * outputs shared. Each tensor is registered as an allocation of exactly its size, so that an access
+ * one byte past it is a finding even though guard memory follows. Workspace is ours.
  *
  * Invariants
  * 1. When a run begins, outputs and workspace count as never written and
  *    workspace holds a NaN pattern: nothing is kept from run to run.
- * 2. No file is written but the outputs' own mappings.
+ * 2. No file is written except through the outputs' mappings.
  */
 #include "runner/device.h"
 
@@ -29,7 +28,7 @@
 
 enum { MAX_MAPPINGS = 256, POISON = 0xFF };
 
-/* The most of the GPUs that simt stands in for. */
+/* The maximum of all GPUs that simt models. */
 static const uint64_t most_smem_bytes = 227 << 10, most_cluster_blocks = 16;
 
 struct mapping {
@@ -43,7 +42,7 @@ struct simt_device {
     struct simt_module *module;
     bool counters, profile;
     uint64_t sample, smem_block_bytes, cluster_blocks;
-    struct mapping mappings[MAX_MAPPINGS]; /* of the present binding */
+    struct mapping mappings[MAX_MAPPINGS]; /* of the current binding */
     size_t mapping_count;
     struct mapping workspace[PLAN_MAX_BUFFERS]; /* by buffer index */
 };
@@ -82,7 +81,7 @@ static bool check_named(const char *name, enum simt_check *out, struct error *er
     return error_set(err, ERROR_USE, "no check is called %s (off, memory, full)", name);
 }
 
-/* What is asked for, if the GPU has that much; 0 is all of it. */
+/* The requested amount, if the GPU has that much; 0 means all of it. */
 static uint64_t limit_of(uint64_t asked, uint64_t most)
 {
     return asked > 0 && asked < most ? asked : most;
@@ -207,7 +206,7 @@ static bool bind_shared(struct simt_device *d, struct plan_buffer *b, const json
     return true;
 }
 
-/* A page of its own before and after, so that what lies beside it belongs to no tensor. */
+/* Maps a page before and after, so that adjacent memory belongs to no tensor. */
 static bool bind_workspace(struct simt_device *d, size_t index, struct plan_buffer *b,
                            struct outcome *said)
 {
@@ -284,7 +283,7 @@ static bool is_cleared(const struct plan *plan, size_t buffer)
     return false;
 }
 
-/* Anew for every run: what an earlier one wrote does not count as written. */
+/* Registered again for every run, so that what an earlier run wrote does not count as written. */
 static void register_buffers(struct simt_device *d, const struct plan *plan)
 {
     for (size_t i = 0; i < plan->buffer_count; i++) {
@@ -334,7 +333,7 @@ static void put(json_t *v, const char *key, uint64_t value)
     json_object_set_new(v, key, json_integer((json_int_t)value));
 }
 
-/* simt's counters, and what the model of a time needs besides. */
+/* simt's counters, and what else the time model needs. */
 static json_t *launch_counters(struct simt_device *d, const struct plan *plan,
                                const struct plan_op *op, const struct simt_counters *c)
 {

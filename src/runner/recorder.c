@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recorder.c - which kernels a guest launches, and from which library: a library that the CUDA
- * driver loads into the guest (CUDA_INJECTION64_PATH) before any code of a candidate is there.
+ * recorder.c - record which kernels a guest launches, and from which library: a library that the
+ * CUDA driver loads into the guest (CUDA_INJECTION64_PATH) before any candidate code.
  *
  * CUPTI calls us at every driver call. For a launch we write one line to the judge's pipe, at once:
  *
  *     LIBRARY KERNEL          "libtorch_cuda.so _ZN2at6native..."; "-" for what is not known
  *
- * LIBRARY is the first one up the stack that is neither the driver, nor the runtime, nor CUPTI.
- * What was written is out of the guest's reach; what is not written is: native code of a candidate
- * can take us out. So a record can convict a candidate and never acquit one (docs/security.md).
+ * LIBRARY is the first one up the stack that is neither the driver, nor the runtime, nor CUPTI. The
+ * guest cannot change what was written, but its native code can disable the recorder. So a record
+ * can convict a candidate but never acquit one (docs/security.md).
  *
  * CUPTI's few types are declared here; its library is found at run time (CUTEGEN_CUPTI, or the
- * loader's own). Nothing of the product is linked: this runs in a stranger's process.
+ * loader's own). Nothing of cutegen is linked, because this runs in an untrusted process.
  */
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -105,7 +105,7 @@ int InitializeInjection(void)
     subscribe *begin = lib ? (subscribe *)(uintptr_t)dlsym(lib, "cuptiSubscribe") : NULL;
     enable *switch_on = lib ? (enable *)(uintptr_t)dlsym(lib, "cuptiEnableDomain") : NULL;
 
-    (void)backtrace(&frame, 1); /* loads what it needs while nothing is held */
+    (void)backtrace(&frame, 1); /* makes it load what it needs while no lock is held */
     record = path ? open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC) : -1;
     if (record < 0)
         return 0;

@@ -4,9 +4,9 @@
  *
  * A list of what is denied, not of what is allowed: the process has threads,
  * an allocator and a C library whose calls change with every release, and the
- * kernels reach the system only through a bug in simt. What would turn such a
- * bug into harm is denied: programs, processes, sockets, signals to others,
- * tracing, and making, changing or removing files.
+ * kernels reach the system only through a bug in simt. Everything that could make such a bug
+ * harmful is denied: programs, processes, sockets, signals to others, tracing, and making, changing
+ * or removing files.
  */
 #include "runner/runner_confine.h"
 
@@ -119,7 +119,7 @@ static size_t build_filter(struct sock_filter *f)
     add(f, &n, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
     add(f, &n, (struct sock_filter)LOAD(nr));
 #ifdef __x86_64__
-    /* The x32 numbers would go around every comparison below. */
+    /* x32 numbers would bypass every comparison below. */
     add(f, &n, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000u, 0, 1));
     add(f, &n, (struct sock_filter)DENY);
 #endif
@@ -149,7 +149,7 @@ bool runner_confine(struct error *err)
     program.len = (unsigned short)build_filter(filter);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return error_set(err, ERROR_MACHINE, "prctl(no_new_privs): %s", strerror(errno));
-    /* A kernel without seccomp still has the network namespace and limits. */
+    /* Without seccomp, the network namespace and limits still apply. */
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0 && errno != EINVAL)
         return error_set(err, ERROR_MACHINE, "seccomp: %s", strerror(errno));
     return true;

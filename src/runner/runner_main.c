@@ -6,10 +6,10 @@
  * (docs/architecture.md, "Runner"). It lives for one candidate.
  *
  * Invariants
- * 1. Answers go to a private descriptor. Descriptor 1 is stderr: whatever a
- *    kernel prints cannot be taken for an answer. Descriptor 0 is /dev/null.
- * 2. A fault of the candidate is an outcome; "ok": false is for a broken
- *    machine or a request that makes no sense.
+ * 1. Answers go to a private descriptor. Descriptor 1 is stderr: output printed by a kernel cannot
+ *    be mistaken for an answer. Descriptor 0 is /dev/null.
+ * 2. A fault of the candidate is an outcome; "ok": false is for a broken machine or an invalid
+ *    request.
  * 3. After a fatal outcome the answer is sent and the process ends.
  */
 #include "base/base64.h"
@@ -35,7 +35,8 @@ enum { REQUEST_LIMIT = 64 << 20, MODULE_LIMIT = 256 << 20, MAX_SAMPLES = 100000 
 struct session {
     struct arena *a; /* the plan lives here */
     struct run_device *device;
-    struct run_device *ready; /* opened early (CUDA, which has no settings); NULL: none */
+    /* device opened in advance (CUDA only, which needs no settings); NULL: none */
+    struct run_device *ready;
     int ready_index;
     struct plan plan;
     bool loaded, bound;
@@ -90,7 +91,7 @@ static const struct device_ops *device_named(const char *name, int *index, struc
     return NULL;
 }
 
-/* The bytes in a memory file of our own; false where the system has none. */
+/* Copies the bytes to a memory file; false if the system has none. */
 static bool to_memory(struct session *s, struct text data, const char **path)
 {
     int fd = memfd_create("module", MFD_CLOEXEC);
@@ -106,10 +107,11 @@ static bool to_memory(struct session *s, struct text data, const char **path)
         done += n > 0 ? (size_t)n : 0;
     }
     *path = arena_printf(s->a, "/proc/self/fd/%d", fd);
-    return fd >= 0 && access(*path, R_OK) == 0; /* open as long as we live: names stay unique */
+    /* kept open until exit, so that names stay unique */
+    return fd >= 0 && access(*path, R_OK) == 0;
 }
 
-/* The module's bytes: in the request, for one that cannot open files, or in the file it names. */
+/* The module's bytes: from the request, if we cannot open files, or from the file it names. */
 static bool take_module(struct session *s, const char *image, const char *path, struct text *out,
                         struct error *err)
 {
@@ -126,7 +128,7 @@ static bool take_module(struct session *s, const char *image, const char *path, 
     return true;
 }
 
-/* With a hash: *module is loaded from a copy of exactly the bytes that were built, or not at all.
+/* With a hash: *module is a copy of exactly the bytes that were built; otherwise loading fails.
  */
 static bool checked_copy(struct session *s, const json_t *req, const char **module,
                          struct error *err)
@@ -194,7 +196,7 @@ static bool do_load(struct session *s, const json_t *req, struct outcome *said, 
     return true;
 }
 
-/* What the device is, without a candidate: for choosing what to build for. */
+/* Describes the device without a candidate, to choose what to build for. */
 static bool do_describe(const json_t *req, json_t **extra, struct error *err)
 {
     struct device_config config = {.check = "off"};
@@ -298,7 +300,7 @@ static json_t *handle(struct session *s, struct text line, bool *more)
     answer = ok ? answer_outcome(&said) : json_error(&err);
     if (ok && extra)
         json_object_update(answer, extra);
-    if (!ok && !s->device) /* so that the asker may try in another process */
+    if (!ok && !s->device) /* so that the client may try in another process */
         json_object_set_new(answer, "opened", json_false());
     if (said.fatal)
         *more = false;
@@ -310,8 +312,8 @@ static json_t *handle(struct session *s, struct text line, bool *more)
 
 /* ---- the line ----------------------------------------------------------- */
 
-/* Opens the device in advance, so that a candidate's load finds it open. What goes wrong
- * here fails again, with a message, when a candidate is loaded. */
+/* Opens the device in advance for the candidate's load. A failure here happens again, with a
+ * message, when a candidate is loaded. */
 static void warm(struct session *s, const char *name)
 {
     struct device_config config = {.check = "off"};
@@ -324,7 +326,7 @@ static void warm(struct session *s, const char *name)
     ops->warm(s->ready);
 }
 
-/* Takes the protocol's descriptors away from where others would find them. */
+/* Moves the protocol's descriptors away from their standard numbers. */
 static bool take_descriptors(int *in, FILE **out)
 {
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -348,7 +350,7 @@ static bool send_line(FILE *out, json_t *answer)
     return ok;
 }
 
-/* The next whole line into b; false at the end of input or past the limit. */
+/* Reads the next complete line into b; false at the end of input or beyond the limit. */
 static bool next_line(int in, struct buf *pending, struct buf *line)
 {
     static const size_t chunk_bytes = 65536;
@@ -407,5 +409,5 @@ int main(int argc, char **argv)
     buf_release(&line);
     arena_free(s.a);
     fclose(out);
-    _exit(0); /* no handler of the candidate's module gets to run */
+    _exit(0); /* exit without running handlers of the candidate's module */
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runner_outcome.c - how a candidate fared; see runner_outcome.h. */
+/* runner_outcome.c - the outcome of running a candidate; see runner_outcome.h. */
 #include "runner/runner_outcome.h"
 
 #include "base/text.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * runner_outcome.h - how a candidate fared: data, not an error.
+ * runner_outcome.h - the outcome of running a candidate: data, not an error.
  *
  * The names are those of the Runner protocol (docs/architecture.md). The
  * first fault wins: outcome_set() on an outcome that is not OK does nothing.
@@ -26,11 +26,11 @@ enum outcome_kind {
 
 struct outcome {
     enum outcome_kind kind;
-    int op; /* index into the launch list, -1: none in particular */
+    int op; /* index into the launch list; -1: no particular one */
     char text[2048];
     json_t *findings, *counters; /* owned; NULL: none */
     bool stopped;                /* a kernel was stopped before its end: outputs are incomplete */
-    bool fatal;                  /* the device is gone: the process must end */
+    bool fatal;                  /* the device is lost: the process must end */
 };
 
 void outcome_init(struct outcome *o);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * runner_plan.c - reads a launch list and checks it as data.
+ * runner_plan.c - read and check a launch list.
  *
  * Invariants
  * 1. No value of the list is used before it was checked: counts, names,
@@ -22,7 +22,7 @@
 
 enum { ARG_MAX_BYTES = 4096, MAX_WORKSPACES = 512 };
 
-/* Where in the list we are, for messages. */
+/* The position in the list, for messages. */
 struct list_reader {
     struct plan *plan;
     struct arena *a;
@@ -68,7 +68,7 @@ static bool buffer_kind_of(const char *name, enum buffer_kind *kind)
     return false;
 }
 
-/* Index of a buffer, entered when first met; -1 after a fault. */
+/* Index of a buffer, which is added on first use; -1 after a fault. */
 static int buffer_index(struct list_reader *r, const char *name)
 {
     struct plan *p = r->plan;
@@ -99,7 +99,7 @@ static bool list_fault(struct list_reader *r, const char *what)
                        "step %d of the plan is not understood: %s", r->op + 1, what);
 }
 
-/* A non-negative whole number below 2^62. */
+/* A non-negative integer below 2^62. */
 static bool get_count(struct list_reader *r, const json_t *obj, const char *key, uint64_t *out)
 {
     const json_t *v = json_object_get(obj, key);
@@ -479,7 +479,7 @@ void plan_check(struct plan *plan, struct run_device *device, struct outcome *sa
 
 /* ---- against the buffers ------------------------------------------------ */
 
-/* Is [offset, offset + bytes] inside the buffer, and is the buffer there? */
+/* Does the buffer exist, and is [offset, offset + bytes] inside it? */
 static bool check_range(const struct plan *plan, int buffer, uint64_t offset, uint64_t bytes,
                         int op, const char *who, struct outcome *said)
 {

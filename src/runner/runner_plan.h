@@ -3,8 +3,8 @@
  * runner_plan.h - the launch list: read, checked as data, bound to addresses.
  *
  * The list was written by the candidate's plan, so nothing in it is trusted.
- * A fault in it is the outcome "bad launch" with a text that says which
- * launch, which argument and what was wanted; never an error of ours.
+ * A fault in it is the outcome "bad launch" with a text that names the launch, the argument and
+ * what was expected; never a struct error.
  *
  *     plan_parse   at load: the list's own shape, kernel names, workspace
  *     plan_check   at load: arguments and sizes against the kernels, device limits
@@ -93,7 +93,7 @@ struct plan {
     size_t op_count;
     struct plan_map *maps;
     size_t map_count;
-    struct plan_buffer buffers[PLAN_MAX_BUFFERS]; /* workspace first, then as met */
+    struct plan_buffer buffers[PLAN_MAX_BUFFERS]; /* workspace first, then in order of use */
     size_t buffer_count;
 };
 

@@ -10,11 +10,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Between fork and exec: only what POSIX allows there, for we may have threads. */
+/* Runs between fork and exec: only async-signal-safe calls, since we may have threads. */
 static _Noreturn void become(char *const *argv, char *const *env, const char *dir, const int fds[3],
                              int failed)
 {
-    /* Above the numbers that they get below. */
+    /* Duplicates above the numbers assigned below. */
     int in = fcntl(fds[0], F_DUPFD_CLOEXEC, 16), out = fcntl(fds[1], F_DUPFD_CLOEXEC, 16);
     int kept = fcntl(fds[2], F_DUPFD_CLOEXEC, 16), told = fcntl(failed, F_DUPFD_CLOEXEC, 16);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC), code;
@@ -24,7 +24,7 @@ static _Noreturn void become(char *const *argv, char *const *env, const char *di
     setsid();
     pid = fork();
     if (pid != 0)
-        _exit(pid < 0); /* it has no parent to wait for it */
+        _exit(pid < 0); /* so that the new process has no parent to wait for it */
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     for (int s = 1; s < 32; s++)
@@ -54,7 +54,7 @@ bool leave_start(char *const *argv, char *const *env, const char *dir, const int
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     do
-        n = read(failed[0], &code, sizeof(code)); /* its end: exec has closed it */
+        n = read(failed[0], &code, sizeof(code)); /* end of file: exec has closed it */
     while (n < 0 && errno == EINTR);
     close(failed[0]);
     if (pid < 0 || status != 0 || n == (ssize_t)sizeof(code))

@@ -2,9 +2,9 @@
 /*
  * leave.h - start a program that outlives us; private to this room.
  *
- * It has no parent that waits for it, no terminal, and of our descriptors only the three it is
- * given: fds[0] and fds[1] become its stdin and stdout, fds[2] its descriptor 3. stderr is
- * /dev/null. Under a supervisor (base/proc.h) it ends with all the others: so the server starts it.
+ * It has no waiting parent, no terminal, and only three of our descriptors: fds[0] and fds[1]
+ * become its stdin and stdout, fds[2] its descriptor 3. stderr is /dev/null. Under a supervisor
+ * (base/proc.h) it would be killed with all other descendants, so the server starts it.
  */
 #ifndef SERVER_LEAVE_H
 #define SERVER_LEAVE_H

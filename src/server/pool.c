@@ -15,8 +15,8 @@
 
 enum { MAX_POOLED = 64, MAX_WORDS = 2048, TEND_MS = 1000, QUIET_MS = 20 };
 
-/* How many of a kind may wait for a borrower. A judgement takes two runners, one after the other:
- * of four, two are ready for the next judgement while two more are being opened. */
+/* How many of a kind may be idle. A judgement takes two runners, one after the other: of four, two
+ * are ready for the next judgement while two more are starting. */
 static const struct {
     const char *kind;
     int waiting;
@@ -36,8 +36,8 @@ struct pool {
     struct pool_limits limits;
     struct pooled *all[MAX_POOLED];
     size_t count;
-    json_t *spare;   /* what was lent `once` last: the next is made ready; NULL: nothing */
-    int64_t back_ms; /* when the last loan of such a kind ended */
+    json_t *spare;   /* the last wish lent `once`, for which a spare is started; NULL: none */
+    int64_t back_ms; /* when the last such loan ended */
 };
 
 struct pool *pool_new(const struct pool_limits *limits)
@@ -130,7 +130,7 @@ static struct pooled *add(struct pool *pool, json_t *wish, struct error *err)
     struct pooled *p;
 
     if (pool->count == MAX_POOLED) {
-        error_set(err, ERROR_MACHINE, "the server has %d processes already", MAX_POOLED);
+        error_set(err, ERROR_MACHINE, "the server already has %d processes", MAX_POOLED);
         return NULL;
     }
     if (!start(wish, &child, err))
@@ -172,7 +172,7 @@ static int count_waiting(const struct pool *pool, const json_t *wish)
     return n;
 }
 
-/* The longest waiting of those that fit; with a tag, only those that know it. */
+/* The one idle longest among those that fit; with a tag, only those that have loaded it. */
 static struct pooled *find(struct pool *pool, const json_t *wish, bool tagged)
 {
     struct pooled *best = NULL;
@@ -198,8 +198,8 @@ struct pooled *pool_lend(struct pool *pool, json_t *wish, bool *warm, struct err
     const char *kind = json_string_or(wish, "kind", "");
     struct pooled *p = find(pool, wish, true);
 
-    /* One that knows something else is taken only when there are as many as there may be: its
-     * knowledge is worth more than the memory. */
+    /* A process that has loaded something else is taken only when the limit is reached: what it has
+     * loaded is worth more than its memory. */
     if (!p && count_kind(pool, kind) >= waiting_limit(kind))
         p = find(pool, wish, false);
     *warm = p != NULL;
@@ -246,8 +246,8 @@ void pool_back(struct pool *pool, struct pooled *p, bool fit)
         end(p);
 }
 
-/* Is a spare one missing, and is no timing under way that its start could disturb? Who is timed
- * has borrowed one; those who have only a builder or an oracle are not that far yet. */
+/* Is a spare missing, and is no timing in progress that its start could disturb? A client that
+ * times has borrowed such a process; one with only a builder or an oracle is not yet timing. */
 static bool wants_spare(const struct pool *pool)
 {
     for (size_t i = 0; i < pool->count; i++)
@@ -293,7 +293,7 @@ static uint64_t resident_of(int pid)
                                                 : 0;
 }
 
-/* With what it has started: a builder's second process holds more than the builder. */
+/* Memory of the process and its children: a builder's second process uses more than the builder. */
 static uint64_t resident_bytes(int pid)
 {
     char path[64], list[512], *at = list;

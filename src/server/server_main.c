@@ -5,13 +5,13 @@
  *     cutegen-server IDLE_SECONDS MEMORY_MIB [READY_FD]
  *
  * A broker: it starts processes, lends their streams to clients of the same
- * user, and takes them back (wire.h, pool.h). What goes through the streams it
- * never sees. Clients start it when they need it (warm.c); one per user.
+ * user, and takes them back (wire.h, pool.h). It never sees what goes through the streams. Clients
+ * start it when needed (warm.c); there is one per user.
  *
  * Invariants
  * 1. One server per runtime folder: it holds the lock as long as it listens.
  * 2. A connection of another user is closed unread; the folder is private anyway.
- * 3. A loan ends with its connection. Without a clean return the process is ended.
+ * 3. A loan ends with its connection. If it was not returned cleanly, the process is ended.
  * 4. It never waits for a client or a process.
  * 5. When it dies, however it dies, its processes are ended by their supervisors.
  */
@@ -41,7 +41,7 @@ enum { MAX_CLIENTS = 128, LOCK_WAIT_MS = 3000, LOOK_AGAIN_US = 5000 };
 
 struct client {
     int fd;
-    bool greeted, fit;   /* fit: the loan was returned in order */
+    bool greeted, fit;   /* fit: the loan was returned cleanly */
     struct pooled *loan; /* NULL: none */
 };
 
@@ -58,7 +58,7 @@ struct server {
     int refused;
 };
 
-/* ---- opening and closing the door ------------------------------------------ */
+/* ---- starting and retiring ------------------------------------------ */
 
 static bool listen_at(struct server *s, struct error *err)
 {
@@ -66,7 +66,7 @@ static bool listen_at(struct server *s, struct error *err)
 
     snprintf(address.sun_path, sizeof address.sun_path, "%s", s->socket_path);
     s->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    unlink(s->socket_path); /* we hold the lock: its maker is gone */
+    unlink(s->socket_path); /* we hold the lock, so the server that made it is gone */
     if (s->listener < 0 || bind(s->listener, (struct sockaddr *)&address, sizeof address) != 0 ||
         chmod(s->socket_path, 0600) != 0 || listen(s->listener, 64) != 0)
         return error_set(err, ERROR_MACHINE, "cannot listen at %s: %s", s->socket_path,
@@ -86,7 +86,7 @@ static bool somebody_listens(const char *path)
     return yes;
 }
 
-/* Waits for a server that is ending; gives way to one that was faster. */
+/* Waits for a server that is ending; gives up if another one was faster. */
 static bool take_place(struct server *s, const char *lock_path, struct error *err)
 {
     int64_t start = clock_ms();
@@ -104,7 +104,7 @@ static bool take_place(struct server *s, const char *lock_path, struct error *er
     }
 }
 
-/* No new clients, nothing kept: the loans that are out are the last. */
+/* Takes no new clients and ends idle processes: the open loans are the last. */
 static void retire(struct server *s)
 {
     if (s->listener < 0)
@@ -145,7 +145,7 @@ static void answer_lend(struct server *s, struct client *c, json_t *wish)
     if (c->loan)
         error_set(&err, ERROR_USE, "one loan per connection");
     else if (s->listener < 0)
-        error_set(&err, ERROR_USE, "this server is about to end");
+        error_set(&err, ERROR_USE, "this server is ending");
     else
         c->loan = pool_lend(s->pool, wish, &warm, &err);
     if (err.kind != ERROR_NONE || !c->loan) {
@@ -159,7 +159,7 @@ static void answer_lend(struct server *s, struct client *c, json_t *wish)
     wire_send_new(c->fd, answer, fds);
 }
 
-/* As execve() takes them; false: not a list of strings. */
+/* Converts to an argument vector for execve(); false: not a list of strings. */
 static bool words_of(const json_t *list, struct arena *a, char ***out)
 {
     size_t n = json_array_size(list);
@@ -175,7 +175,7 @@ static bool words_of(const json_t *list, struct arena *a, char ***out)
     return true;
 }
 
-/* A process that outlives client and server: nothing is kept of it. */
+/* Starts a process that outlives client and server; the server keeps no record of it. */
 static void answer_leave(struct client *c, const json_t *wish, const int fds[WIRE_FDS])
 {
     struct arena *a = arena_new();
@@ -221,7 +221,7 @@ static void answer(struct server *s, struct client *c, struct text packet, const
     if (strcmp(what, "hello") == 0)
         answer_hello(s, c);
     else if (!c->greeted)
-        c->fit = false; /* not one of ours: its end will come by itself */
+        c->fit = false; /* malformed: the connection will end by itself */
     else if (strcmp(what, "lend") == 0)
         answer_lend(s, c, request);
     else if (strcmp(what, "leave") == 0)
@@ -280,7 +280,7 @@ static void hear(struct server *s, size_t index)
         leave(s, index);
     for (int i = 0; i < WIRE_FDS; i++)
         if (fds[i] >= 0)
-            close(fds[i]); /* whoever was to have one has it */
+            close(fds[i]); /* the recipient has its own copy by now */
     arena_free(a);
 }
 
@@ -311,7 +311,7 @@ static void serve(struct server *s)
             signalled++;
         if (signalled)
             retire(s); /* a second signal does not wait for the loans */
-        /* From the end: a client that leaves is replaced by the last one. */
+        /* Backwards, because a client that leaves is replaced by the last one. */
         for (size_t i = count; i-- > 0;)
             if (fds[i + 2].revents)
                 hear(s, i);
@@ -365,7 +365,7 @@ int main(int argc, char **argv)
         return 3;
     }
     if (argc > 3)
-        close(number(argv[3], -1)); /* the process that started us may connect now */
+        close(number(argv[3], -1)); /* tells the process that started us that it may connect */
     s.pool = pool_new(&limits);
     serve(&s);
     retire(&s);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * warm.c - processes from the warm server; see warm.h.
+ * warm.c - get processes from the warm server; see warm.h.
  *
- * Hides finding, starting, greeting and replacing the server. One connection
- * per loan: its end is the end of the loan, so a client that dies frees what
- * it held without a word.
+ * Hides finding, starting, greeting and replacing the server. One connection per loan, whose end is
+ * the end of the loan; so a dead client's loans are freed.
  */
 #include "server/warm.h"
 
@@ -35,7 +34,7 @@ enum { START_MS = 5000, ANSWER_S = 20, TRIES = 4, LEAST_MIB = 1024, READY_FD = 3
 struct warm {
     struct warm_config config;
     struct child_source source;
-    bool off; /* it did not work out; said once */
+    bool off; /* it failed, which was reported once */
 };
 
 /* ---- starting the server ----------------------------------------------------- */
@@ -51,7 +50,7 @@ static int memory_mib(const struct warm_config *config)
     return mib < LEAST_MIB ? LEAST_MIB : mib > 32768 ? 32768 : (int)mib;
 }
 
-/* The server's first moments, in a process of its own: away from our terminal and folder. */
+/* Runs in a new process: leaves our terminal and folder, then becomes the server. */
 static _Noreturn void become_server(char *const *argv, char *const *env, int ready)
 {
     int null = open("/dev/null", O_RDWR);
@@ -77,7 +76,8 @@ static bool start_server(const struct warm *w, const char *program, struct arena
                     arena_printf(a, "%d", w->config.idle_s > 0 ? w->config.idle_s : 600),
                     arena_printf(a, "%d", memory_mib(&w->config)), arena_printf(a, "%d", READY_FD),
                     NULL};
-    struct proc_spec nothing = {0}; /* ours, but without the keys: it outlives this command */
+    /* our environment without keys, since it outlives this command */
+    struct proc_spec nothing = {0};
     char **env = proc_environment(&nothing, a);
     int ready[2];
     struct pollfd wait;
@@ -93,7 +93,7 @@ static bool start_server(const struct warm *w, const char *program, struct arena
     if (pid > 0)
         waitpid(pid, NULL, 0);
     wait = (struct pollfd){ready[0], POLLIN, 0};
-    poll(&wait, 1, START_MS); /* closed: it listens, or it ended */
+    poll(&wait, 1, START_MS); /* closed when it listens or has ended */
     close(ready[0]);
     return pid > 0;
 }
@@ -117,7 +117,7 @@ static int dial(const char *path)
     return -1;
 }
 
-/* One request, one answer; descriptors that come with it land in fds. */
+/* One request, one answer; descriptors in the answer are stored in fds. */
 static bool exchange_giving(int fd, json_t *request_take, const int *given, struct arena *a,
                             json_t **answer, int *fds, struct error *err)
 {
@@ -159,7 +159,7 @@ static int compare_versions(const char *a, const char *b)
     return 0;
 }
 
-/* Says hello; *older: this server is to be replaced. */
+/* Says hello; *older: this server must be replaced. */
 static bool greet(int fd, int64_t our_stamp, struct arena *a, bool *older, struct error *err)
 {
     json_t *answer;
@@ -173,13 +173,13 @@ static bool greet(int fd, int64_t our_stamp, struct arena *a, bool *older, struc
     order = compare_versions(json_string_or(answer, "version", "0"), CUTEGEN_VERSION);
     *older = order < 0 || (order == 0 && json_int_or(answer, "stamp", 0) < our_stamp);
     if (!*older && json_int_or(answer, "protocol", 0) != WIRE_PROTOCOL)
-        error_set(err, ERROR_MACHINE, "the warm server is of version %s and speaks another way",
+        error_set(err, ERROR_MACHINE, "the warm server has version %s and another protocol",
                   json_string_or(answer, "version", "?"));
     json_decref(answer);
     return err->kind == ERROR_NONE;
 }
 
-/* A greeted connection, or -1. With `w`, the server is started or replaced when need be. */
+/* A greeted connection, or -1. With `w`, starts or replaces the server if necessary. */
 static int reach(const struct warm *w, struct arena *a, struct error *err)
 {
     char *socket_path, *lock_path, *program;
@@ -212,9 +212,9 @@ static int reach(const struct warm *w, struct arena *a, struct error *err)
     return -1;
 }
 
-/* ---- a wish ------------------------------------------------------------------ */
+/* ---- borrowing ------------------------------------------------------------------ */
 
-/* What differs from shell to shell and means nothing to a compiler or PyTorch. */
+/* Variables that differ between shells and do not matter to compilers or PyTorch. */
 static bool noise(const char *entry)
 {
     static const char *const names[] = {"PWD",     "OLDPWD",  "SHLVL",   "_",        "TERM",
@@ -245,7 +245,7 @@ static void add_file(struct hash *h, const char *path)
     hash_add(h, &st.st_size, sizeof st.st_size);
 }
 
-/* A script is made of all modules beside it. */
+/* Hashes a script with all modules beside it. */
 static void add_folder_of(struct hash *h, const char *script, struct arena *a)
 {
     char *dir = arena_strndup(a, script, (size_t)(path_base(script) - script));
@@ -259,7 +259,7 @@ static void add_folder_of(struct hash *h, const char *script, struct arena *a)
     free(found);
 }
 
-/* Two wishes of one key get the same process. */
+/* The key of a wish: equal keys can be served by the same process. */
 static const char *wish_key(const json_t *wish, const struct proc_spec *spec, struct arena *a)
 {
     struct hash h = hash_init();
@@ -284,13 +284,14 @@ static json_t *make_wish(const char *kind, const char *tag, const struct proc_sp
     char *program = path_find_program(a, spec->argv[0]), **env = proc_environment(spec, a);
     json_t *argv = json_array(), *kept = json_array(), *wish;
 
-    if (program) /* a venv's python is a link that must stay one */
+    if (program) /* a venv's python is a link, which must not be resolved */
         json_array_append_new(argv, json_string(path_from_here(a, program)));
     for (size_t i = 1; spec->argv[i]; i++)
         json_array_append_new(argv, json_string(spec->argv[i]));
     for (size_t i = 0; env[i]; i++)
         if (!noise(env[i]))
-            json_array_append_new(kept, json_string(env[i])); /* what is not UTF-8 is left out */
+            json_array_append_new(
+                kept, json_string(env[i])); /* entries that are not UTF-8 are left out */
     wish = json_pack("{s:s, s:s, s:o, s:o, s:s, s:b, s:b, s:I, s:I, s:I, s:b}", "do", "lend",
                      "kind", kind, "argv", argv, "env", kept, "dir", spec->dir ? spec->dir : "/",
                      "no_network", (int)spec->no_network, "private_tmp", (int)spec->private_tmp,
@@ -343,7 +344,7 @@ static bool start(void *self, const char *kind, const char *tag, const struct pr
         if (borrow(w, kind, tag, spec, out, &why))
             return true;
         w->off = true;
-        log_info("going on without the warm server: %s", why.text);
+        log_info("continuing without the warm server: %s", why.text);
     }
     return child_start(spec, out, err);
 }
@@ -360,7 +361,8 @@ static bool leave_by_server(struct warm *w, char *const *argv, char *const *env,
     for (size_t i = 0; argv[i]; i++)
         json_array_append_new(words, json_string(argv[i]));
     for (size_t i = 0; env[i]; i++)
-        json_array_append_new(entries, json_string(env[i])); /* what is not UTF-8 is left out */
+        json_array_append_new(entries,
+                              json_string(env[i])); /* entries that are not UTF-8 are left out */
     ok = fd >= 0 && exchange_giving(fd,
                                     json_pack("{s:s, s:O, s:O, s:s}", "do", "leave", "argv", words,
                                               "env", entries, "dir", dir),
@@ -376,7 +378,7 @@ static bool leave_by_server(struct warm *w, char *const *argv, char *const *env,
 bool warm_leave(struct warm *w, const char *const *argv, const int fds[3], struct error *err)
 {
     struct arena *a = arena_new();
-    struct proc_spec nothing = {0}; /* ours, but without the keys */
+    struct proc_spec nothing = {0}; /* our environment without keys */
     char **env = proc_environment(&nothing, a), *here = getcwd(NULL, 0), **words;
     const char *dir = here ? here : "/";
     struct error why = {0};
@@ -431,7 +433,7 @@ void warm_close(struct warm *w)
     xfree(w);
 }
 
-/* Without starting one; *answer is NULL when there is no server. */
+/* Asks a running server without starting one; *answer is NULL if there is none. */
 static bool tell(const char *what, json_t **answer, struct error *err)
 {
     struct arena *a = arena_new();

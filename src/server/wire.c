@@ -83,7 +83,7 @@ bool wire_send_new(int socket, json_t *message_take, const int *fds)
     return ok;
 }
 
-/* Keeps what was asked for; more descriptors than that, or cut off ones, are closed. */
+/* Keeps the expected descriptors; surplus or truncated ones are closed. */
 static void take_fds(struct msghdr *head, int fds[WIRE_FDS])
 {
     for (struct cmsghdr *c = CMSG_FIRSTHDR(head); c; c = CMSG_NXTHDR(head, c)) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wire.h - what the warm server and its clients say to each other.
+ * wire.h - the protocol between the warm server and its clients.
  *
  * A packet socket in the user's private runtime folder: one packet is one
- * JSON object, and may carry descriptors. A connection is greeted, makes one
- * request, and, when that was for a process, lives as long as the loan.
+ * JSON object, and may carry descriptors. A connection says hello, makes one request and, if that
+ * was for a process, lives as long as the loan.
  *
  *     {"do": "hello", "protocol": 2, "version": "0.1.0", "stamp": N}
  *       -> {"ok": true, "protocol": 2, "version": "0.1.0", "stamp": N, "pid": N}
@@ -13,12 +13,12 @@
  *      "resident_limit": N, "disk_limit": N, "tmp_in_memory": false, "confine": POLICY}
  *       -> {"ok": true, "pid": N, "warm": true, "tmp": DIR} and stdin, stdout, stderr of the
  * process
- *       <- the word CHILD_RETURNED, or only the end: the process is then of no use to others
- *     {"do": "leave", "argv": [...], "env": [...], "dir": "/"} with what becomes 0, 1 and 3 of it
- *       -> {"ok": true}; the process outlives server and client
- *     {"do": "status"} -> {"ok": true, ...};   {"do": "trim"}, {"do": "stop"} -> {"ok": true}
+ *       <- the word CHILD_RETURNED, or only the end: the process is then unfit for others {"do":
+ *     "leave", "argv": [...], "env": [...], "dir": "/"} with the descriptors that become its 0, 1
+ *     and 3 -> {"ok": true}; the process outlives server and client {"do": "status"} -> {"ok":
+ *     true, ...}; {"do": "trim"}, {"do": "stop"} -> {"ok": true}
  *
- * `stamp` is when the server's program was made, for telling apart two builds of one version.
+ * `stamp` is the build time of the server's program, which distinguishes two builds of one version.
  */
 #ifndef SERVER_WIRE_H
 #define SERVER_WIRE_H
@@ -33,14 +33,14 @@ enum { WIRE_PROTOCOL = 2, WIRE_PACKET_BYTES = 160 << 10, WIRE_FDS = 3 };
 
 /* The server's socket and lock; both in the private runtime folder. */
 bool wire_paths(struct arena *a, char **socket_path, char **lock_path, struct error *err);
-/* When this program file was made; 0 when it cannot be told. */
+/* When this program file was built; 0 if unknown. */
 int64_t wire_stamp(const char *program);
-/* Sends one packet; fds may be NULL, else three. False when it does not go out whole. */
+/* Sends one packet; fds is NULL or holds three. False if it was not sent completely. */
 bool wire_send(int socket, const json_t *message, const int *fds);
 /* Takes over the message. */
 bool wire_send_new(int socket, json_t *message_take, const int *fds);
-/* The next packet as text, -1 in fds when it carried none; false: the other side is gone, or (with
- * errno EAGAIN) has not said anything. */
+/* The next packet as text, with -1 in fds if it carried none; false: the other side has closed, or
+ * (errno EAGAIN) has not sent anything. */
 bool wire_receive(int socket, struct arena *a, struct text *out, int fds[WIRE_FDS]);
 /* Is the other end a process of this user? */
 bool wire_peer_is_us(int socket);

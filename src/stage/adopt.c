@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * adopt.c - an exported folder back as something to judge: its code, its launch list, its source.
+ * adopt.c - turn an exported folder back into something to judge: its code, launch list and source.
  *
- * A folder comes from anywhere. Its launch list is checked by the runner as
- * that of any candidate is, and its code is loaded only if its bytes are
- * those the table names.
+ * A folder is untrusted. The runner checks its launch list like any candidate's, and its code is
+ * loaded only if it has the hash that the table names.
  */
 #include "base/fs.h"
 #include "base/hash.h"
@@ -106,7 +105,7 @@ static bool case_whole(const json_t *one, struct error *err)
     return true;
 }
 
-/* The code file of a case, if it is what the table says. */
+/* The code file of a case, if it has the table's hash. */
 static bool take_code(const struct exported *from, const json_t *entry, struct arena *a,
                       struct build_result *out, struct error *err)
 {
@@ -130,7 +129,7 @@ static bool take_code(const struct exported *from, const json_t *entry, struct a
     return true;
 }
 
-/* PTX as simt loads it. */
+/* Translates PTX for simt. */
 static bool translate(struct stage *st, struct arena *a, struct build_result *out,
                       struct error *err)
 {

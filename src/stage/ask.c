@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ask.c - put a question to whoever answers, and take code out of the reply.
+ * ask.c - ask the model or the built-in engineer, and extract code from the reply.
  *
- * The four asking stages differ only in what they do with the reply. Here the
- * request is made: the same facts as messages for a language model and as
- * data for the built-in engineer.
+ * The four asking stages differ only in what they do with the reply. This file makes the request:
+ * the same facts as messages for a language model and as data for the built-in engineer.
  */
 #include "base/log.h"
 #include "base/text.h"
@@ -44,7 +43,7 @@ static const char *change_line(struct text reply, const char *fallback, struct a
 static bool ask_builtin(struct stage *st, const struct question *q, struct arena *a,
                         struct proposal *out, struct error *err)
 {
-    struct budget_want nothing = {0}; /* but a call, and the time it takes */
+    struct budget_want nothing = {0}; /* it costs only a call and its time */
     struct budget_grant grant;
     bool ok;
 
@@ -60,7 +59,7 @@ static bool ask_builtin(struct stage *st, const struct question *q, struct arena
     return ok;
 }
 
-/* What CuTe's own headers say about the names in a compile error; nothing when that fails. */
+/* Passages of CuTe's headers about the names in a compile error; empty on failure. */
 static struct text passages_for(struct stage *st, const struct verdict *v, struct arena *a)
 {
     struct error why = {0};
@@ -76,7 +75,7 @@ static struct text passages_for(struct stage *st, const struct verdict *v, struc
                          MAX_PASSAGES, a);
 }
 
-/* Where the kernel stands, and how much there is to gain at most. */
+/* The kernel's time, and the most that can still be gained. */
 static const char *time_words(const struct measurement *t, struct arena *a)
 {
     const char *now;
@@ -204,7 +203,7 @@ void workshop_take_edits(const struct candidate *current, struct arena *a, struc
         out->source = r.source;
         return;
     }
-    /* A whole new file instead of edits: larger than asked for, but not wrong. */
+    /* A complete file instead of edits: larger than asked for, but acceptable. */
     if (r.status == EDIT_NOTHING &&
         fence_code(out->reply.text, out->request.target, a, &out->source, &reason))
         return;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * background.c - what is done for the judge while a model thinks.
+ * background.c - prepare measurements while a model thinks.
  *
- * On a GPU whose peaks were not measured they are, so that the roofline is this
- * GPU's own from the first measurement on. torch.compile takes tens of seconds
- * the first time; once it has compiled the task it is one more baseline, timed
- * in turn with the others. A recorded or built-in answer is there at once:
- * then nothing is done ahead, because a user would wait for it. For those,
- * and for what was not ready in time, stage_all_baselines() does it after the
- * last step, when no kernel is built or measured.
+ * A GPU's peaks are measured if they have not been, so that the roofline is this GPU's own from the
+ * first measurement on. torch.compile takes tens of seconds the first time; once it has compiled
+ * the task it is one more baseline, interleaved with the others. A recorded or built-in answer
+ * arrives at once: then nothing is done here, because the user would wait for it. In that case, and
+ * for what was not ready in time, stage_all_baselines() does it after the last step, when no kernel
+ * is being built or measured.
  */
 #include "base/hash.h"
 #include "base/json.h"
@@ -29,7 +28,7 @@ bool stage_has_work(const struct stage *st)
     return stage_may_work(st) && st->device.kind == DEVICE_CUDA && st->ahead < AHEAD_NOTHING;
 }
 
-/* What the oracle calls torch.compile in the mode that is wanted. */
+/* The oracle's name for torch.compile in the configured mode. */
 static const char *compile_name(const struct stage *st)
 {
     const char *mode = st->settings.compile;
@@ -50,7 +49,7 @@ static bool has_baseline(const struct stage *st, const char *name)
     return false;
 }
 
-/* One more column from the next measurement on, beside the usual two. */
+/* Adds a baseline to the next measurements, besides the usual two. */
 static void add_baseline(struct stage *st, const char *name)
 {
     int n = 0;

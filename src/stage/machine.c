@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * machine.c - where a time was taken: host, and on a GPU its uuid, driver and clocks.
+ * machine.c - the machine a time was taken on: host, and on a GPU its uuid, driver and clocks.
  *
- * Asked right after the measurement, while the GPU is still ours: of the oracle, which is warm,
- * else of nvidia-smi. What neither says is left out: a time without it is a time all the same.
+ * Read directly after the measurement, while the GPU is still leased: from the oracle, which is
+ * warm, else from nvidia-smi. What neither reports is left out; the time is still valid.
  */
 #include "base/json.h"
 #include "base/proc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* measure.c - how fast is it: measured on a GPU, modelled on simt. */
+/* measure.c - time a kernel: measured on a GPU, modelled on simt. */
 #include "base/json.h"
 #include "stage/workshop.h"
 

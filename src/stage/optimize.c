@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* optimize.c - exactly one change to a correct kernel, as edits. */
+/* optimize.c - ask for exactly one change to a correct kernel, as edits. */
 #include "stage/workshop.h"
 
 bool stage_optimize(struct stage *st, const struct question *q, struct arena *a,

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * peaks.c - measure what a GPU can do at most; the kernels are peaks/peaks.cu.
+ * peaks.c - measure a GPU's peaks; the kernels are in peaks/peaks.cu.
  *
  * The file is built once, by a plan that launches every kernel of it; each
- * figure is one more plan over the same module, timed by a runner as any
- * candidate's, without an oracle, since nothing is computed. A figure that
- * cannot be is reported and not kept.
+ * figure is one more plan over the same module, timed by a runner like a candidate, without an
+ * oracle, since nothing is compared. An implausible figure is reported and not stored.
  */
 #include "eval/peaks.h"
 #include "base/clock.h"
@@ -22,7 +21,7 @@
 enum { MAX_SOURCE = 1 << 20, COLD = 15, WARM = 15, LAUNCHES = 64, EVERY_KERNEL = -1 };
 
 /* Kinds are the plan's; `work` is bytes or flops of one run with `amount` (per SM where sm). Of
- * several with one name the best counts. */
+ * several with the same name the best counts. */
 static const struct figure {
     const char *name;
     int kind;
@@ -65,7 +64,7 @@ static double median(double *v, size_t count)
     return count ? v[count / 2] : 0;
 }
 
-/* What is asked of the plan. Kept in `a`. */
+/* The task given to the plan, allocated in `a`. */
 static struct task *peaks_task(int kind, int64_t amount, struct arena *a)
 {
     struct task *task = arena_alloc(a, sizeof *task);
@@ -93,7 +92,7 @@ static bool plan_figure(struct stage *st, struct peaks *p, int kind, int64_t amo
     return ok;
 }
 
-/* Microseconds of one plan; 0 where this device cannot run it, and why is logged. */
+/* Microseconds of one plan; 0 if this device cannot run it, which is logged. */
 static bool time_plan(struct stage *st, struct peaks *p, int kind, int64_t amount, bool warm,
                       struct arena *a, double *us, struct error *err)
 {
@@ -132,7 +131,8 @@ done:
 /* Builds every kernel of the file at once. */
 static bool build_kernels(struct stage *st, struct peaks *p, struct arena *a, struct error *err)
 {
-    struct verdict ignored; /* a plan that does not compile ended the build before */
+    /* cannot fail: a plan that does not compile has ended the build earlier */
+    struct verdict ignored;
 
     if (!stage_build(st, peaks_task(EVERY_KERNEL, 1, a), &p->cand, a, &p->build, err))
         return false;

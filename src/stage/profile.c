@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile.c - what a profiler says, in few words for the model that optimizes.
+ * profile.c - a short profile for the model that optimizes.
  *
- * On a GPU it is ncu, run on the candidate now, because it is read now.
- * On simt the counters are the profile, of one more run that counts by line,
- * with the modelled time taken apart by resource. Where ncu is missing or may not read the
- * counters, what the compiler says must do, and the text says so.
+ * On a GPU it runs ncu on the candidate. On simt it uses the counters of one more run that counts
+ * by line, with the modelled time by resource. If ncu is missing or may not read the counters, the
+ * compiler's figures are used instead, and the text says so.
  */
 #include "base/buf.h"
 #include "base/json.h"
@@ -47,7 +46,7 @@ static void put_time(struct buf *out, const struct device *d, const struct measu
                time->floor_us);
 }
 
-/* ncu's pages as data and text; false when there are none, and `why` says why. */
+/* ncu's pages as data and text; false if there are none, with the reason in `why`. */
 static bool profile_by_ncu(struct stage *st, const struct build_result *build,
                            const struct test_result *test, struct arena *a, struct profile *out,
                            struct buf *text, struct error *why)
@@ -77,7 +76,7 @@ static bool profile_by_ncu(struct stage *st, const struct build_result *build,
     return ok;
 }
 
-/* Without a device's counters there is only what the compiler says. */
+/* Without counters only the compiler's figures are available. */
 static void profile_by_compiler(const struct build_result *build, struct profile *out,
                                 struct buf *text)
 {
@@ -88,7 +87,7 @@ static void profile_by_compiler(const struct build_result *build, struct profile
     out->source = "compiler figures";
 }
 
-/* simt's counters, by line where one more run succeeds: ten lines. */
+/* simt's counters in ten lines, by source line if one more run succeeds. */
 static void profile_by_simt(struct stage *st, const struct candidate *cand,
                             const struct build_result *build, const struct test_result *test,
                             const struct measurement *time, struct arena *a, struct profile *out,

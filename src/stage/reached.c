@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reached.c - what the best kernels known of a class reach of their floor, for prompts.
+ * reached.c - how near the best known kernels of a class are to their floor, for prompts.
  *
  * The figures are measured ones, from the tables of docs/results.md: bench/results.py
- * writes peaks/reached.json with that page. What this machine's own runs
- * reached is the loop's to tell (loop/memory.c).
+ * writes peaks/reached.json with that page. The results of this machine's own runs come from
+ * loop/memory.c.
  */
 #include "base/fs.h"
 #include "base/json.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* repair.c - a small patch for what the diagnosis found. */
+/* repair.c - ask for a small patch for what the diagnosis found. */
 #include "stage/workshop.h"
 
 bool stage_repair(struct stage *st, const struct question *q, struct arena *a, struct proposal *out,

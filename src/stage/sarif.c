@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sarif.c - findings as SARIF 2.1.0, which code hosts show at the lines of a change. */
+/* sarif.c - write findings as SARIF 2.1.0, which code hosts show at the lines of a change. */
 #include "base/json.h"
 #include "stage/stage.h"
 
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Relative to where the command runs, as annotations want it. */
+/* A path relative to the working folder, as annotations require. */
 static json_t *uri_of(const char *file)
 {
     char cwd[PATH_MAX], full[PATH_MAX];

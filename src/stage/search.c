@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * search.c - what CuTe's headers and our guides say about some words or a compile error.
+ * search.c - search CuTe's headers and our guides for some words or a compile error.
  *
- * Headers come from the index that repairs use. Guides are cut at their
- * headings; a section counts by how many of the query's words it has.
+ * Headers come from the index that repairs use. Guides are split at their headings; a section is
+ * ranked by how many of the query's words it contains.
  */
 #include "base/fs.h"
 #include "base/json.h"
@@ -69,7 +69,7 @@ static int score_of(struct text section, const struct text *words, size_t count)
     return score;
 }
 
-/* Puts it among the best so far. */
+/* Inserts it among the best so far. */
 static void keep_section(struct section *best, size_t max, struct section s)
 {
     for (size_t i = 0; i < max && s.score > 0; i++) {

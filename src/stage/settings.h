@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * settings.h - what is configured, whichever way: flags, environment, cutegen.ini, defaults.
+ * settings.h - the settings, from flags, environment, cutegen.ini and defaults.
  *
  * config.c fills it; the loop and the stages read it. Strings live as long
  * as the command.
@@ -32,28 +32,30 @@ struct settings {
     const char *record;                                 /* transcript to write; may be NULL */
     double temperature;                                 /* < 0: the provider's default */
     int max_tokens;
-    double budget_usd; /* 0: none; likewise the next three */
+    double budget_usd; /* 0: none; the same for the next three */
     int64_t budget_tokens;
     int budget_calls, budget_minutes;
     const char *budget_file;               /* shared by the runs of a suite; NULL: this run's own */
-    const struct shared_text *budget_text; /* instead of the file, where they share no folder */
-    const struct shared_files *kernels;    /* compiled on other machines; NULL: none */
-    bool compile_on_queue; /* by workers that take compile jobs, while there are any */
-    bool all_baselines;    /* eval: a kernel that passes is timed once more, beside all of them */
-    int64_t job;           /* of the queue, whose run this is; 0: none */
+    const struct shared_text *budget_text; /* used instead of the file if they share no folder */
+    const struct shared_files *kernels;    /* kernels compiled on other machines; NULL: none */
+    bool compile_on_queue; /* let workers that take compile jobs compile, while there are any */
+    bool all_baselines;    /* eval: time a kernel that passes again, together with all baselines */
+    int64_t job;           /* the queue job that this run belongs to; 0: none */
     const char *check;     /* simt: "off" "memory" "full" */
     int draws;             /* input draws per test */
     int build_deadline_s, run_deadline_s, call_deadline_s, stall_s;
     int task_deadline_s, task_memory_mib; /* import of a task file; its oracle's memory, 0: auto */
     const char *const *set; /* "N=512" overrides of task constants, NULL-terminated; may be NULL */
-    const char *const *shapes; /* "BATCH=1,8,64": all of them are judged; likewise */
+    /* "BATCH=1,8,64": judge at all these sizes; NULL-terminated, may be NULL */
+    const char *const *shapes;
     bool backward;          /* the task's gradients are judged (also BACKWARD = True in the task) */
     enum language target;   /* what kernels are written in */
     const char *dsl_python; /* that has the CuTe DSL; NULL: python */
     bool server;            /* builders and oracles from the warm server */
-    int server_idle_s;      /* it ends after so long without a client */
+    int server_idle_s;      /* the server ends after this long without a client */
     bool scale;             /* reduce sizes on simt (default) */
-    /* How often Ctrl-C was pressed, and from which on a model call is cut; NULL: never. */
+    /* How often Ctrl-C was pressed, and from which count on a model call is aborted; NULL: never.
+     */
     const volatile sig_atomic_t *interrupts;
     int interrupts_cut_call;
     bool look;            /* CUDA: a failure is explained by compute-sanitizer */

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shapes.c - one task at many shapes: which they are, and which of them is loaded.
+ * shapes.c - one task at many shapes: list them, and load one of them.
  *
  * --shapes BATCH=1,8,64 gives a constant of the task several values, BATCH=1..512
- * a range: its edges and some members between. A task with get_inputs_list()
- * has several sets of inputs. All combinations are shapes. The main one, whose
- * description an engineer reads, is the one that moves most bytes.
+ * a range: its ends and some values between them. A task with get_inputs_list() has several sets of
+ * inputs. All combinations are shapes. The main shape, whose description an engineer reads, is the
+ * one that moves most bytes.
  *
  * Invariants
  * 1. The oracle has the shape loaded that shape_now names.
- * 2. The members of a range follow from its text, so that a run that goes on has the same ones.
- * 3. Weights are of the geometric mean of times: 1 where none is given (VALUE:WEIGHT).
+ * 2. The values chosen from a range depend only on its text, so that a resumed run has the same
+ *    ones.
+ * 3. Weights apply to the geometric mean of times: VALUE:WEIGHT, default 1.
  */
 #include "base/hash.h"
 #include "base/json.h"
@@ -31,7 +32,7 @@ static bool bad_shapes(const char *text, struct error *err)
                       "more often");
 }
 
-/* One value of one constant, for every shape there is so far. */
+/* Combines one value of a constant with every shape so far. */
 static bool add_value(struct stage *st, const struct task_shape *before, int count,
                       const char *name, long long value, double weight, struct error *err)
 {
@@ -51,7 +52,7 @@ static bool add_value(struct stage *st, const struct task_shape *before, int cou
     return true;
 }
 
-/* Both edges of a range and up to two numbers between; how many. */
+/* Both ends of a range and up to two numbers between; returns how many. */
 static int range_members(const char *text, long long least, long long most, long long *out)
 {
     int count = 0;
@@ -74,7 +75,8 @@ static int range_members(const char *text, long long least, long long most, long
     return count;
 }
 
-/* One number, or a range of them: the values, how many, and where the text goes on; 0: neither. */
+/* Reads one number or a range: stores the values and where the text continues; returns how many, 0
+ * if neither. */
 static int read_values(const char *text, const char *p, long long *out, char **end)
 {
     long long most;
@@ -93,7 +95,7 @@ static int read_values(const char *text, const char *p, long long *out, char **e
     return range_members(text, out[0], most, out);
 }
 
-/* "BATCH=1,8:2,64" or "BATCH=1..512", multiplied with the shapes there are. */
+/* Combines "BATCH=1,8:2,64" or "BATCH=1..512" with all shapes so far. */
 static bool multiply(struct stage *st, const char *text, struct error *err)
 {
     const char *equals = strchr(text, '='), *p = equals ? equals + 1 : text;
@@ -142,7 +144,7 @@ bool shapes_read(struct stage *st, struct error *err)
     return true;
 }
 
-/* A task with several sets of inputs: each of them at each shape. */
+/* For a task with several sets of inputs: combines each with each shape. */
 static bool add_variants(struct stage *st, int variants, struct error *err)
 {
     int count = st->shape_count;

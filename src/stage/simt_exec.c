@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * simt_exec.c - run a program whose GPU is simt, and gather what its kernels did wrong.
+ * simt_exec.c - run a program with simt as its GPU, and collect its kernels' findings.
  *
  * The program finds cutegen-cuda.so as its CUDA driver and runtime in a folder made for this one
  * run; nothing of the machine is changed. The library appends a JSON line per launch to a file

@@ -2,8 +2,8 @@
 /*
  * budget.c - a suite's budget as a row, for runs on many machines that share no folder.
  *
- * What it says is the caller's (llm/budget.c); here it is a text. From begin to end the row is
- * locked, and so is the store for the other threads of this process.
+ * The content belongs to the caller (llm/budget.c); here it is a text. From begin to end the row is
+ * locked, and so is the store for other threads of this process.
  */
 #include "base/shared.h"
 #include "store/sql.h"

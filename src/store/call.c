@@ -2,21 +2,21 @@
 /*
  * call.c - model calls, from before they are sent until their reply is stored.
  *
- * A row is there before the request goes out, with the finish reason "in
- * flight" and the most the call can cost. The reply takes its place. The request
- * is made by a process that outlives the run's (src/caller). That process holds a lock on
- * RUN/call-CALL.lock, so that others on its machine see whether it lives; for other
- * machines it changes the row now and then. Its reply is in RUN/reply-CALL.json before anyone
- * uses it. run_calls_settle() makes a stored reply of that file, waits while the process lives, and
- * else makes a call "killed", at its upper bound, of the row.
+ * A row is written before the request is sent, with the finish reason "in flight" and the most the
+ * call can cost. The reply replaces it. The request is made by a process that outlives the run's
+ * (src/caller). That process holds a lock on RUN/call-CALL.lock, so that others on its machine see
+ * whether it lives; for other machines it updates the row periodically. Its reply is in
+ * RUN/reply-CALL.json before anyone uses it. run_calls_settle() stores the reply from that file, or
+ * waits while the process lives, or else marks the row as killed, at its upper bound.
  *
  * Invariants
  * 1. The row is committed before run_call_begin() comes back.
  * 2. Keeping a reply needs no lock and no database: one write() of a file,
- *    which outlives kill -9. The file is removed only after the row has it.
- * 3. Whether a process of another machine lives is told by what the store shows within a time
- *    measured here: no two clocks are compared.
- * 4. A hold is let go only after reply and row were written: seen free, both are read again.
+ *    which survives kill -9. The file is removed only after the row has the reply.
+ * 3. A process on another machine counts as alive if its row changes within a time measured here:
+ *    clocks of two machines are never compared.
+ * 4. A hold is released only after reply and row were written; so after it is seen free, both are
+ *    read again.
  */
 #include "base/clock.h"
 #include "base/fs.h"
@@ -82,7 +82,7 @@ static bool call_insert(struct run *r, int attempt, int slot, const struct reque
     "cached_tokens = ?, output_tokens = ?, cost_usd = ?, latency_ms = ?, retries = ?, "            \
     "done = ?, reply = ? WHERE id = ? AND run = ?"
 
-/* `sql` begins with CALL_SET; *id is 0 where no row was as it says. */
+/* `sql` begins with CALL_SET; *id is 0 if no row matched. */
 static bool call_update(struct store *s, const char *sql, const struct call_place *at,
                         const struct reply *p, int64_t *id, struct error *err)
 {
@@ -133,7 +133,7 @@ bool run_call_raise(struct run *r, int64_t call, const struct reply *bound, stru
            error_add(err, "storing a call of %s", r->id);
 }
 
-/* ---- a reply between its arrival and the store ------------------------------ */
+/* ---- reply files ------------------------------ */
 
 static const char *reply_path(const struct call_place *at, struct arena *a)
 {
@@ -160,7 +160,7 @@ void store_call_keep(const struct call_place *at, const struct reply *reply)
     size_t len = strlen(text);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
-    /* Without it a kill in the next moment costs the call again, and nothing else. */
+    /* If this fails, a kill right now would only cost the call again. */
     if (fd < 0 || write(fd, text, len) != (ssize_t)len)
         log_warn("cannot keep a reply in %s: %s", path, strerror(errno));
     if (fd >= 0)
@@ -177,7 +177,7 @@ void run_reply_keep(const struct run *r, int64_t call, const struct reply *reply
     store_call_keep(&at, reply);
 }
 
-/* The reply as it was kept; false: it had not arrived, or not whole. */
+/* The reply from its file; false: it had not arrived completely. */
 static bool reply_kept(const struct call_place *at, struct arena *a, struct reply *out)
 {
     struct error ignored = {0};
@@ -205,14 +205,15 @@ static bool reply_kept(const struct call_place *at, struct arena *a, struct repl
     return true;
 }
 
-/* ---- whether the process that asks lives ---------------------------------------- */
+/* ---- is the asking process alive? ---------------------------------------- */
 
 static const char *hold_path(const struct call_place *at, struct arena *a)
 {
     return arena_printf(a, "%s/call-%lld.lock", at->dir, (long long)at->call);
 }
 
-/* The kernel that keeps our locks: a lock that another one keeps says nothing here. */
+/* Identifies the running OS kernel, which holds our locks: locks on another machine tell us
+ * nothing. */
 static void boot_id(char out[BOOT_BYTES])
 {
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -229,7 +230,8 @@ int run_call_hold(const struct run *r, int64_t call)
     struct arena *a = arena_new();
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     int fd = open(hold_path(&at, a), O_RDWR | O_CREAT | O_CLOEXEC, 0644), rc = -1;
-    int64_t end = clock_ms() + HOLD_WAIT_MS; /* whoever made the last request is about to end */
+    /* the process that made the last request is about to end */
+    int64_t end = clock_ms() + HOLD_WAIT_MS;
     char boot[BOOT_BYTES];
 
     boot_id(boot);
@@ -253,7 +255,8 @@ static enum life call_life(const struct store *s, const struct call_place *at)
     char boot[BOOT_BYTES], theirs[BOOT_BYTES] = "";
     int fd = open(hold_path(at, a), O_RDONLY | O_CLOEXEC);
     ssize_t n = fd >= 0 ? pread(fd, theirs, sizeof(theirs) - 1, 0) : 0;
-    enum life life = s->url ? LIFE_ELSEWHERE : LIFE_NO; /* a file's runs are made here */
+    /* runs of a file store are on this machine */
+    enum life life = s->url ? LIFE_ELSEWHERE : LIFE_NO;
 
     boot_id(boot);
     theirs[n > 0 ? n : 0] = '\0';
@@ -289,7 +292,7 @@ bool run_call_end(struct run *r, int64_t call, const struct reply *reply, struct
     return true;
 }
 
-/* ---- by the process that asks ------------------------------------------------------ */
+/* ---- for the asking process ------------------------------------------------------ */
 
 bool store_call_beat(struct store *s, const struct call_place *at, int64_t elapsed_ms,
                      struct error *err)
@@ -326,11 +329,11 @@ bool store_call_end(struct store *s, const struct call_place *at, const struct r
 
 struct waited {
     struct call_place at;
-    int64_t seen, changed_ms; /* the last sign of life, and when it came */
+    int64_t seen, changed_ms; /* the last heartbeat, and when it was seen */
     bool done;
 };
 
-/* *flying: the row says so; *seen: what a sign of life changes. */
+/* **flying: the row says "in flight"; *seen: the value that a heartbeat changes. */
 static bool row_look(struct store *s, const struct call_place *at, bool *flying, int64_t *seen,
                      struct error *err)
 {
@@ -358,7 +361,7 @@ static bool give_up(struct run *r, struct waited *w, struct settle_how *how, str
         store_call_forget(&w->at);
         how->killed++;
     }
-    w->done = true; /* else its reply came in this moment */
+    w->done = true; /* else its reply arrived just now */
     return true;
 }
 
@@ -366,7 +369,7 @@ static bool give_up(struct run *r, struct waited *w, struct settle_how *how, str
 static bool settle_one(struct run *r, struct waited *w, struct settle_how *how, struct arena *a,
                        struct error *err)
 {
-    enum life life = call_life(r->store, &w->at); /* before the looks below: invariant 4 */
+    enum life life = call_life(r->store, &w->at); /* before the reads below: invariant 4 */
     struct reply kept;
     int64_t seen;
     bool flying;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * copy.c - runs from one store into another, whatever their engines; and whether a store is whole.
+ * copy.c - copy runs between stores of any engine, and check a store for damage.
  *
- * Rows are copied as they are, column by column, so that a report of the copy is the report of the
- * original, byte for byte. Rows that are named by a number get a new one where they arrive, and
- * those that refer to them follow. A run that is there already is left alone.
+ * Rows are copied unchanged, column by column, so that a report of the copy equals that of the
+ * original, byte for byte. Rows identified by a number get a new one in the target, and references
+ * to them are adjusted. A run that already exists there is left alone.
  *
  * Invariants
- * 1. A run arrives whole, in one transaction, or not at all.
+ * 1. A run is copied in one transaction: completely or not at all.
  * 2. tables[] names every table of the schema, in an order in which references point backwards
  *    (a test compares it with the schema).
  */
@@ -20,15 +20,15 @@
 
 enum { COLUMNS_MAX = 40, SQL_BYTES = 8192 };
 
-/* Whose rows have numbers that others refer to. */
+/* Tables whose rows have numbers that others refer to. */
 enum numbered { NUMBERED_TASK, NUMBERED_CANDIDATE, NUMBERED_CALL, NUMBERED_COUNT, NUMBERED_NONE };
 
 enum extent { OF_STORE, OF_RUN, OF_CALL, OF_QUEUE };
 
 static const struct store_table {
     const char *name;
-    enum extent extent;        /* OF_QUEUE: not copied, it is about now */
-    enum numbered id;          /* of its own rows */
+    enum extent extent;        /* OF_QUEUE: not copied, since it describes the present */
+    enum numbered id;          /* the kind of number its rows have */
     const char *refer[2];      /* columns that refer to numbered rows ... */
     enum numbered refer_to[2]; /* ... of these */
 } tables[] = {
@@ -63,7 +63,7 @@ const char *store_table_name(size_t i)
     return i < ARRAY_LEN(tables) ? tables[i].name : NULL;
 }
 
-/* Old numbers, growing, and what became of each: a search halves. */
+/* Old numbers, ascending, with their new ones, for binary search. */
 struct numbers {
     int64_t *from, *to;
     size_t count, room;
@@ -71,7 +71,7 @@ struct numbers {
 
 struct copying {
     struct store *from, *to;
-    struct arena *a; /* SQL texts: they name prepared statements, so they stay */
+    struct arena *a; /* SQL texts: they identify prepared statements, so they must stay */
     struct numbers numbers[NUMBERED_COUNT];
 };
 
@@ -84,7 +84,7 @@ static void numbers_add(struct numbers *n, int64_t from, int64_t to)
         n->from = xrealloc(n->from, n->room * sizeof(*n->from));
         n->to = xrealloc(n->to, n->room * sizeof(*n->to));
     }
-    for (; at > 0 && n->from[at - 1] > from; at--) { /* runs that were done at once interleave */
+    for (; at > 0 && n->from[at - 1] > from; at--) { /* numbers of concurrent runs interleave */
         n->from[at] = n->from[at - 1];
         n->to[at] = n->to[at - 1];
     }
@@ -116,16 +116,16 @@ struct copied_row {
     const char *names[COLUMNS_MAX];
     struct sql_value values[COLUMNS_MAX];
     int count;
-    int64_t id; /* where it came from */
+    int64_t id; /* its number in the source store */
 };
 
-/* Rows whose number is not referred to. */
+/* Does nothing refer to the numbers of this table's rows? */
 static bool has_loose_number(const struct store_table *t)
 {
     return !strcmp(t->name, "events") || !strcmp(t->name, "exports");
 }
 
-/* A number of its own is given where the row arrives. */
+/* Does the target assign this column's number? */
 static bool is_own_number(const struct store_table *t, const char *column)
 {
     return !strcmp(column, "rowid") ||
@@ -214,7 +214,7 @@ static bool row_put(struct copying *c, const struct store_table *t, const char *
 
 /* ---- a table ------------------------------------------------------------------- */
 
-/* The same task described the same way is one row there, too. */
+/* An identical task description is one row in the target, too. */
 static bool task_known(struct copying *c, const struct copied_row *row, bool *known,
                        struct error *err)
 {
@@ -354,9 +354,9 @@ bool store_copy(struct store *from, struct store *to, struct store_copied *done,
     return ok || error_add(err, "copying %s to %s", from->path, to->path);
 }
 
-/* ---- whether it is whole ----------------------------------------------------------- */
+/* ---- checking ----------------------------------------------------------- */
 
-/* Rows that refer to what is not there; PostgreSQL refuses them, SQLite only while asked to. */
+/* Finds rows with dangling references; PostgreSQL always refuses them, SQLite only if enabled. */
 static const char *const dangling[] = {
     "SELECT 'task ' || t.id FROM tasks t LEFT JOIN blobs b ON b.sha256 = t.source "
     "LEFT JOIN blobs d ON d.sha256 = t.description WHERE b.size IS NULL OR d.size IS NULL",

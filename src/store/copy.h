@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* copy.h - runs from one store into another; whether a store is whole. */
+/* copy.h - copy runs from one store into another; check a store for damage. */
 #ifndef STORE_COPY_H
 #define STORE_COPY_H
 
 #include "store/store.h"
 
 struct store_copied {
-    int64_t runs;  /* new ones */
-    int64_t known; /* that were there already */
+    int64_t runs;  /* runs copied */
+    int64_t known; /* runs that were already there */
 };
 
 /* All runs and suites; the queue is not copied. */
@@ -19,10 +19,11 @@ struct store_faults {
     const char *first[20];
 };
 
-/* Texts against their hashes, rows against what they refer to. */
+/* Checks texts against their hashes, and rows against what they refer to. */
 bool store_check(struct store *s, struct arena *a, struct store_faults *out, struct error *err);
 
-/* The tables that copying knows, for the test that compares them with the schema; NULL ends. */
+/* The tables that are copied, for a test that compares them with the schema; NULL after the last.
+ */
 const char *store_table_name(size_t i);
 
 #endif

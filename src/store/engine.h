@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine.h - what a database has to do for the store; private to this room.
+ * engine.h - the interface of a database engine for the store; private to this room.
  *
  * Two engines: SQLite (sqlite.c), one file beside the runs, and PostgreSQL (postgres.c), one server
- * for many machines. The rest of the room speaks through sql.h and does not know which it is; SQL
- * texts are written so that both accept them (docs/cluster.md, "One SQL for two engines").
+ * for many machines. The rest of the room uses sql.h and does not know which one it is; SQL texts
+ * are written so that both accept them (docs/cluster.md, "One SQL for two engines").
  */
 #ifndef STORE_ENGINE_H
 #define STORE_ENGINE_H
@@ -24,15 +24,15 @@ struct sql_value {
 
 struct query {
     struct store *store;
-    void *rows; /* the engine's own */
-    size_t row; /* PostgreSQL: the next one */
+    void *rows; /* private data of the engine */
+    size_t row; /* PostgreSQL: number of the next row */
     void *kept; /* SQLite: the statement's place; NULL: finalized when done */
     bool failed;
 };
 
 enum sql_transaction { TRANSACTION_READ, TRANSACTION_WRITE };
 
-/* Where the two have no words in common (jobs.c). */
+/* For statements that cannot be written for both (jobs.c). */
 enum sql_dialect { DIALECT_SQLITE, DIALECT_POSTGRES };
 
 struct engine {
@@ -57,27 +57,28 @@ struct engine {
     int (*columns)(const struct query *q);
     char (*type)(const struct query *q, int i); /* l, d, t or b as in sql.h; n: a NULL of any */
 
-    /* Called by sql.c, which sees to turns. */
+    /* Called by sql.c, which serializes threads. */
     bool (*begin)(struct store *s, enum sql_transaction kind, struct error *err);
     bool (*end)(struct store *s, bool commit, struct error *err);
-    /* Inside a write transaction: until it ends, no other process passes here. */
+    /* Inside a write transaction: blocks other processes here until it ends. */
     bool (*alone)(struct store *s, struct error *err);
 
-    /* The version of the tables, 0 for none, and that it changed. Refuses what is not a store. */
+    /* Reads and sets the version of the tables, 0 for none. Refuses a database that is not a store.
+     */
     bool (*version)(struct store *s, int64_t *out, struct error *err);
     bool (*set_version)(struct store *s, int version, struct error *err);
-    /* Before tables of that version change: a copy to go back to, or a refusal that says how to
-     * make one. */
+    /* Called before tables of that version change: makes a backup, or refuses and says how to make
+     * one. */
     bool (*back_up)(struct store *s, int64_t version, struct error *err);
-    /* One step of schema.c in this engine's words. */
+    /* One step of schema.c in this engine's SQL. */
     char *(*schema)(const char *step, struct arena *a);
 
-    /* Wake those that wait for a change of jobs; wait for one, or so long. */
+    /* Wakes those that wait for a change of jobs; waits for a change, at most this long. */
     bool (*wake)(struct store *s, struct error *err);
     bool (*wait)(struct store *s, int ms, struct error *err);
 
-    /* The right to drive something, by name, while this store is open; *held: others have it, and
-     * `who` says who. Only for engines whose store is more than a folder. */
+    /* Takes the right to drive something, by name, as long as this store is open; *held: `who` has
+     * it. Only for engines whose store is not a folder. */
     bool (*hold)(struct store *s, const char *name, bool *held, char who[64], struct error *err);
     void (*let_go)(struct store *s, const char *name);
     bool (*is_held)(struct store *s, const char *name);
@@ -91,11 +92,10 @@ struct store {
     void *handle;
     char *dir;  /* the folder of runs, absolute */
     char *url;  /* NULL: a file in that folder */
-    char *path; /* as messages name it; no password */
+    char *path; /* its name in messages, without password */
     enum store_mode mode;
     bool writable;
-    pthread_mutex_t
-        turn; /* from the begin to the end of a transaction: threads of a loop share one */
+    pthread_mutex_t turn; /* held during a transaction, since threads of a loop share a store */
 };
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * jobs.c - the queue: claims, leases, returns, ends; workers.
  *
- * Hides how claims stay apart: PostgreSQL skips rows that others are looking at, SQLite has one
- * writer at a time anyway.
+ * Hides how concurrent claims are separated: PostgreSQL skips rows that others have locked, SQLite
+ * has one writer at a time anyway.
  */
 #include "store/jobs.h"
 #include "store/read.h"
@@ -18,7 +18,7 @@ const char *const job_state_names[JOB_STATE_COUNT] = {"waiting", "leased", "done
 const char *const job_kind_names[JOB_KIND_COUNT] = {"run",     "eval",   "measure",
                                                     "profile", "export", "compile"};
 
-/* Milliseconds by the database's clock, as each engine says it. */
+/* Milliseconds by the database's clock, for each engine. */
 #define NOW_SQLITE   "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
 #define NOW_POSTGRES "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"
 #define BY_ENGINE(sql_of)                                                                          \
@@ -99,7 +99,7 @@ bool jobs_add_suite(struct store *s, const char *suite, const struct job_needs *
 #define LIES_IN                                                                                    \
     "(substr(path, 1, length(CAST(?6 AS TEXT))) = ?6 OR "                                          \
     "substr(path, 1, length(CAST(?7 AS TEXT))) = ?7)"
-/* Whoever may write the queue may write much; a worker reads so much of it and no more. */
+/* Queue entries may be arbitrarily long; a worker reads at most this much of a column. */
 #define SHORT(column) "CASE WHEN length(" column ") <= 65536 THEN " column " ELSE 'too long' END"
 #define CLAIM_FROM(now, lock, where)                                                               \
     "UPDATE jobs SET state = 'leased', worker = ?1, tries = tries + 1, claimed_ms = " now ", "     \
@@ -114,15 +114,15 @@ bool jobs_add_suite(struct store *s, const char *suite, const struct job_needs *
         "payload") ", coalesce(source, ''), run"
 #define JOB_CLAIM(now, lock)       CLAIM_FROM(now, lock, "kind <> 'compile' AND " LIES_IN " ")
 #define JOB_CLAIM_SUITE(now, lock) CLAIM_FROM(now, lock, LIES_IN " AND suite = ?9 ")
-/* Code of any folder: what is compiled has no path. */
+/* Not restricted to a folder: device code has no path. */
 #define JOB_CLAIM_COMPILE(now, lock)                                                               \
     CLAIM_FROM(now, lock, "kind = 'compile' AND CAST(?6 AS TEXT) = ?6 AND CAST(?7 AS TEXT) = ?7 ")
 
-/* The first row of the index is the one wanted. What the server knows of a queue is always old, and
- * by old figures it would rather read all that wait and sort them, for every claim. */
+/* The first row of the index is the wanted one. The server's statistics of a queue are always
+ * stale, and with stale statistics it would read and sort all waiting jobs for every claim. */
 #define IN_ORDER "SET LOCAL enable_sort = off; SET LOCAL enable_bitmapscan = off"
 
-/* Leases that ran out. The last try of a job whose workers are lost each time fails it. */
+/* Ends expired leases. A job whose workers are lost in every try fails after the last one. */
 #define JOBS_REAP(now, lock)                                                                       \
     "UPDATE jobs SET worker = NULL, "                                                              \
     "state = CASE WHEN tries >= ?1 THEN 'failed' ELSE 'waiting' END, "                             \
@@ -169,7 +169,7 @@ static bool claim_by(struct store *s, const struct queue_worker *w, const char *
     return sql_done(&q) && ok;
 }
 
-/* What others wait for comes first. */
+/* Compile jobs first, since others wait for them. */
 static bool claim_one(struct store *s, const struct queue_worker *w, struct arena *a,
                       struct job *out, bool *found, struct error *err)
 {
@@ -269,7 +269,7 @@ static bool end_both(struct store *s, const struct queue_worker *w, const struct
                  job_state_names[end->ended ? JOB_DONE : JOB_FAILED],
                  end->problem ? end->problem : "", end->result ? end->result : "", job->id, w->id))
         return false;
-    /* Another worker has it, and reports it. */
+    /* Another worker has the job and will report it. */
     return id != job->id ||
            ((!job->suite ||
              sql_run(s, err,
@@ -281,12 +281,12 @@ static bool end_both(struct store *s, const struct queue_worker *w, const struct
                     "il", (int)end->ended, w->id));
 }
 
-/* Most ends of a suite's tasks wake no worker: there is nothing to claim. Whoever watches it is
- * told of the last one, and whoever put a job there of its end. */
+/* Most ends of a suite's tasks wake nobody, because there is nothing to claim. The suite's watcher
+ * is woken by the last one, and the owner of a single job by its end. */
 static bool wake_after_last(struct store *s, const char *suite, struct error *err)
 {
-    /* Each in the order of an index: by what the server believes of a queue it would read them all,
-     * for every end. */
+    /* Each follows the order of an index: with stale statistics the server would read all jobs, for
+     * every end. */
     static const char *const sql[] = {
         "SELECT id FROM jobs WHERE suite = ? AND state = 'waiting' ORDER BY priority DESC, id "
         "LIMIT 1",
@@ -335,10 +335,10 @@ bool jobs_wait(struct store *s, int ms, struct error *err)
     return s->engine->wait(s, ms, err);
 }
 
-/* ---- what there is ------------------------------------------------------------ */
+/* ---- listing ------------------------------------------------------------ */
 
-/* Jobs that are done are never counted one by one: there may be a million. Each worker knows how
- * many it did; the others are found by an index that holds them alone. */
+/* Finished jobs are never counted one by one: there may be a million. Each worker's row has its
+ * number of jobs; the others are found by a partial index. */
 static bool count_all(struct store *s, struct job_counts *out, struct error *err)
 {
     return sql_int(s, 0, &out->of[JOB_WAITING], err,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jobs.h - the queue in the store: what is to be done, who does it, until when.
+ * jobs.h - the job queue in the store: jobs, workers and leases.
  *
  *     jobs_add_suite(s, suite, ...)            the tasks that have not ended; single jobs: queue.h
  *     worker_begin(s, &w, err)
@@ -10,11 +10,13 @@
  *
  * Invariants
  * 1. A lease runs by the database's clock: a worker's own may be wrong.
- * 2. Whoever lost a lease changes nothing: every write names the worker and asks for the lease.
- * 3. Once claimed, a job goes on only where the same kind of device is: its run compares times.
- * 4. What a job leads to is in the store through its run, whose right (run_take) one process has at
- *    a time. So a job that was claimed twice is one run, and its state and result change together.
- * 5. Compile jobs ask for no device; all others are judgements, which do.
+ * 2. A worker that lost its lease changes nothing: every write names the worker and requires the
+ *    lease.
+ * 3. Once claimed, a job is continued only on the same kind of device, because its run compares
+ *    times.
+ * 4. A job's result is stored through its run, which one process at a time may write (run_take). So
+ *    a job claimed twice still has one run, and its state and result change together.
+ * 5. Compile jobs need no device; all others are judgements, which do.
  */
 #ifndef STORE_JOBS_H
 #define STORE_JOBS_H
@@ -23,7 +25,7 @@
 
 enum { LEASE_MS = 60 * 1000, JOB_TRIES = 5 };
 
-/* What a worker has, and what a job may ask for. "" and 0: anything will do. */
+/* What a worker has, and what a job may require. "" and 0: no requirement. */
 struct job_needs {
     const char *kind; /* "simt", "cuda" */
     const char *gpu;  /* the name of the GPU */
@@ -32,9 +34,9 @@ struct job_needs {
 };
 
 /* What is to be done. "run": a task, from the module to its kernel; "eval": one candidate;
- * "measure", "profile", "export": the best kernel of a run once more, on the device of whoever
- * claims it, in turn with all baselines, with a profile, or to be shipped; "compile": device code,
- * for whoever judges it. */
+ * "measure", "profile", "export": judge the best kernel of a run again on the claiming worker's
+ * device, with all baselines, with a profile, or to be shipped; "compile": compile device code for
+ * the worker that judges it. */
 enum job_kind {
     JOB_RUN,
     JOB_EVAL,
@@ -46,7 +48,7 @@ enum job_kind {
 };
 extern const char *const job_kind_names[JOB_KIND_COUNT];
 
-/* What a worker claims; 0 is both. */
+/* Kinds of jobs that a worker claims; 0 means both. */
 enum job_take { TAKE_JUDGE = 1, TAKE_COMPILE = 2, TAKE_BOTH = 3 };
 
 struct queue_worker {
@@ -54,21 +56,21 @@ struct queue_worker {
     int takes; /* enum job_take */
     struct job_needs has;
     const char *suite; /* only jobs of that one; NULL: all */
-    /* Only tasks whose path begins so, in either spelling (links): absolute, with a / at the end.
-     * NULL: any. */
+    /* Only tasks whose path begins with one of these, as written or with links resolved: absolute,
+     * ending in /. NULL: any. */
     const char *folder, *real_folder;
-    int lease_ms; /* how long it may be silent before others take its job; 0: LEASE_MS */
+    int lease_ms; /* how long it may be silent before others take over its job; 0: LEASE_MS */
 };
 
 struct job {
     int64_t id;
     enum job_kind kind;
-    const char *suite;                  /* NULL: a job by itself, and what is asked is here: */
-    const char *path, *flags, *payload; /* of the task; words and the rest, both JSON */
+    const char *suite;                  /* NULL: a single job, described by: */
+    const char *path, *flags, *payload; /* path of the task; flags and other data, both JSON */
     const char *source;                 /* hash of a kernel in the store; "": none */
-    const char *run;                    /* that it led to; "": none yet */
-    int number;                         /* the task's in its suite */
-    int tries;                          /* this one included */
+    const char *run;                    /* its run; "": none yet */
+    int number;                         /* number of the task in its suite */
+    int tries;                          /* including this one */
 };
 
 /* "task 3 of SUITE", "job 7 (eval)". */
@@ -79,34 +81,36 @@ enum job_state { JOB_WAITING, JOB_LEASED, JOB_DONE, JOB_FAILED, JOB_STATE_COUNT 
 extern const char *const job_state_names[JOB_STATE_COUNT];
 
 struct job_end {
-    bool ended;          /* nothing is left to do: JOB_DONE; else JOB_FAILED, until asked again */
+    /* nothing is left to do: JOB_DONE; else JOB_FAILED, until it is requested again */
+    bool ended;
     const char *problem; /* why there is no result; may be NULL */
-    const char *result;  /* JSON, of a job by itself; may be NULL */
+    const char *result;  /* JSON, of a single job; may be NULL */
     int64_t wall_ms;
 };
 
 bool worker_begin(struct store *s, struct queue_worker *w, struct error *err);
 bool worker_end(struct store *s, const struct queue_worker *w, struct error *err);
 
-/* Jobs for the suite's tasks that have not ended; those that failed wait again. */
+/* Adds jobs for the suite's tasks that have not ended; failed ones wait again. */
 bool jobs_add_suite(struct store *s, const char *suite, const struct job_needs *needs, int priority,
                     struct error *err);
 bool job_claim(struct store *s, const struct queue_worker *w, struct arena *a, struct job *out,
                bool *found, struct error *err);
-/* Also says that the worker lives; `job` may be NULL. */
+/* Also renews the worker's own heartbeat; `job` may be NULL. */
 bool job_beat(struct store *s, const struct queue_worker *w, const struct job *job, bool *mine,
               struct error *err);
 bool job_end(struct store *s, const struct queue_worker *w, const struct job *job,
              const struct job_end *end, struct error *err);
-/* To be claimed again after a while; `counts`: this try does. The last one fails it. */
+/* Returns a job, to be claimed again after a while; `counts`: this counts as a try. After the last
+ * try it fails. */
 bool job_return(struct store *s, const struct queue_worker *w, const struct job *job, bool counts,
                 int after_ms, const char *problem, struct error *err);
 
-/* A task that waits, but not for this worker: it lies in another folder. NULL: there is none. */
+/* A waiting task in a folder that this worker does not serve. NULL: none. */
 bool jobs_elsewhere(struct store *s, const struct queue_worker *w, struct arena *a,
                     const char **path, struct error *err);
 
-/* Until something happened to jobs, or so long. False: an error. */
+/* Waits until jobs have changed, at most `ms`. False: an error. */
 bool jobs_wait(struct store *s, int ms, struct error *err);
 
 struct job_counts {
@@ -115,7 +119,7 @@ struct job_counts {
 /* `suite` NULL: all. */
 bool jobs_count(struct store *s, const char *suite, struct job_counts *out, struct error *err);
 
-/* What was done lately, by the database's clock; money by those of the machines that spent it. */
+/* Recent activity by the database's clock; costs by the clocks of the machines that spent them. */
 struct job_rates {
     int64_t done_10min, done_hour, failed_hour;
     int64_t calls_day;
@@ -127,14 +131,14 @@ struct worker_info {
     int64_t id;
     const char *host, *kind, *gpu;
     int pid;
-    const char *job, *suite, *task; /* what it does, of which kind; NULL: waiting */
-    int64_t seen_ms;                /* ago */
-    int64_t busy_ms;                /* since it claimed that */
-    int64_t jobs;                   /* ended by it */
+    const char *job, *suite, *task; /* its job and that job's kind; NULL: idle */
+    int64_t seen_ms;                /* time since its last heartbeat */
+    int64_t busy_ms;                /* time since it claimed the job */
+    int64_t jobs;                   /* jobs it has ended */
 };
-/* How many of those seen lately take compile jobs. */
+/* How many recently seen workers take compile jobs. */
 bool workers_who_compile(struct store *s, int64_t *count, struct error *err);
-/* Those seen lately. */
+/* Recently seen workers. */
 bool workers_list(struct store *s, struct arena *a, struct worker_info **out, size_t *count,
                   struct error *err);
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernels.c - what was compiled on any machine, for all of them: a cache in the store.
+ * kernels.c - a cache of compiled kernels in the store, shared by all machines.
  *
- * Hides that it is a table. What a key and its data mean is the caller's (toolchain/build_cache.c).
+ * Hides that it is a table. The meaning of keys and data belongs to the caller
+ * (toolchain/build_cache.c).
  *
  * Invariants
  * 1. A row is written once and never changed.
- * 2. Data is handed out only if it has the hash that was stored with it.
- * 3. Nothing here fails a build: what cannot be had is compiled, what cannot be put is not shared.
+ * 2. Data is returned only if it has the hash that was stored with it.
+ * 3. Nothing here fails a build: what cannot be fetched is compiled, what cannot be stored is not
+ *    shared.
  */
 #include "base/clock.h"
 #include "base/hash.h"
@@ -25,7 +27,7 @@
 enum {
     MOST_BYTES = 16 << 20,
     REQUEST_BYTES = 60000,
-    UNCLAIMED_MS = 60 * 1000, /* whoever has compilers has too much to do: this machine does it */
+    UNCLAIMED_MS = 60 * 1000, /* a job unclaimed this long is compiled by this machine instead */
     LOOK_MS = 20,             /* and growing */
     LOOK_MOST_MS = 250,
 };
@@ -85,7 +87,7 @@ static bool somebody_compiles(struct store *s, struct error *err)
     return workers_who_compile(s, &n, err) && n > 0;
 }
 
-/* Until the job has ended, or no worker is left to do it. */
+/* Waits until the job has ended or no worker is left to do it. */
 static bool wait_for(struct store *s, int64_t id, struct error *err)
 {
     int64_t began = clock_ms();

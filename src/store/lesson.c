@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lesson.c - what judged attempts of other runs teach about tasks of one class on one device.
+ * lesson.c - lessons from judged attempts of other runs, for one class of tasks on one device.
  *
- * Nothing is kept for it: a lesson is an attempt that ended with a verdict,
- * read from where the loop stored it.
+ * Nothing extra is stored: a lesson is read from attempts that ended with a verdict.
  */
 #include "base/json.h"
 #include "store/sql.h"
@@ -11,18 +10,18 @@
 #include <string.h>
 
 enum {
-    MOST_ATTEMPTS = 4000, /* the newest are read */
-    MANY = 64,            /* different lessons that are counted */
-    RUN_ATTEMPTS = 512,   /* of a run, whose repairs are followed to what they repair */
+    MOST_ATTEMPTS = 4000, /* only this many of the newest are read */
+    MANY = 64,            /* most different lessons that are counted */
+    RUN_ATTEMPTS = 512,   /* attempts of a run for which repairs are traced to what they repair */
 };
 
-static const double WORTH_TELLING = 1.05; /* a smaller gain teaches nothing */
+static const double WORTH_TELLING = 1.05; /* smaller gains are ignored */
 
 /* One judged attempt. */
 struct judged_row {
     const char *task, *run, *change, *stage, *verdict, *summary;
     int number, parent;
-    bool kept, modelled, counts; /* counts: its time says something, and it was not refused later */
+    bool kept, modelled, counts; /* counts: its time is meaningful and it was not refused later */
     double time_us, floor_us;
 };
 
@@ -32,8 +31,8 @@ struct collection {
     struct lesson best;
     bool has_best;
     const char *run;                   /* being read */
-    double run_us;                     /* its best so far; 0: none */
-    const char *changes[RUN_ATTEMPTS]; /* by number: what its attempts tried */
+    double run_us;                     /* the run's best so far; 0: none */
+    const char *changes[RUN_ATTEMPTS]; /* what each attempt tried, by number */
 };
 
 static bool same_device(const char *line, const struct lesson_query *want)
@@ -106,7 +105,7 @@ static void take_pass(struct collection *c, const struct judged_row *r)
     }
 }
 
-/* A repair carries out the change that it repairs: that is what was learnt about. */
+/* A repair is attributed to the change that it repairs. */
 static void name_change(struct collection *c, struct judged_row *r)
 {
     bool known = r->parent > 0 && r->parent < RUN_ATTEMPTS && c->changes[r->parent];
@@ -145,7 +144,7 @@ static int frequent_first(const struct lesson *a, const struct lesson *b)
     return a->times > b->times;
 }
 
-/* The first few by an order; of equals, the newer ones. */
+/* Picks the first few by an order; of equal ones, the newer. */
 static size_t pick(struct lesson *list, size_t count, struct lesson *out,
                    int (*before)(const struct lesson *, const struct lesson *))
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list.c - which runs there are: one line each, and a run by its name.
+ * list.c - list runs, one line each, and find a run by name.
  *
  * Hides how the best kernel of a run is found: the fastest attempt that
- * passed and that acceptance did not refuse; the earliest of those when
- * nothing was measured. Where every one was refused, the fastest of them.
+ * passed and that acceptance did not refuse; if nothing was measured, the earliest of those. If all
+ * were refused, the fastest of them.
  */
 #include "base/json.h"
 #include "store/read.h"
@@ -143,7 +143,7 @@ bool run_info_read(struct store *s, const char *id, struct arena *a, struct run_
     return found || error_set(err, ERROR_USE, "there is no run %s in %s", id, s->dir);
 }
 
-/* Two texts: with a suite its own index is the way, without one that of time. */
+/* Two statements: with a suite its own index is used, without one the index by time. */
 #define NEWEST "ORDER BY r.started_ms DESC, r.rowid DESC LIMIT ?1"
 
 static bool list_begin(struct store *s, const char *suite, int64_t most, int64_t *total,
@@ -200,7 +200,7 @@ static bool refuse_name(struct store *s, const char *name, int64_t matches, stru
     return error_hint(err, "`cutegen runs` lists them; \"last\" is the newest");
 }
 
-/* Ids that begin so lie next to each other in the index; none of their letters comes after ~. */
+/* Ids with a common prefix are adjacent in the index; no character of an id sorts after ~. */
 #define BEGINS_SO "id >= ?1 AND id < ?1 || '~'"
 
 bool store_run_find(struct store *s, const char *name, struct arena *a, const char **id,
@@ -215,7 +215,7 @@ bool store_run_find(struct store *s, const char *name, struct arena *a, const ch
                             NULL))
             return false;
     } else if (!sql_first_text(s, a, &found, err, "SELECT id FROM runs WHERE id = ?1", name)) {
-        return false; /* the whole id first: one id may begin another */
+        return false; /* try the complete id first: one id may be a prefix of another */
     } else if (!found) {
         if (!sql_first_text(s, a, &found, err, "SELECT id FROM runs WHERE " BEGINS_SO " LIMIT 1",
                             name) ||

@@ -23,7 +23,7 @@ static bool make_dir(const char *runs_dir, struct error *err)
     return error_add(err, "making the folder of runs");
 }
 
-/* Tried with a folder beside it: another process may be making the real one just now. */
+/* Tests this with a folder beside it, because another process may be creating the real one. */
 bool store_possible(const char *runs_dir, struct error *err)
 {
     struct stat st;

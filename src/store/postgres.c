@@ -2,15 +2,15 @@
 /*
  * postgres.c - the store on a PostgreSQL server, for many machines.
  *
- * Hides libpq, which is loaded when a URL names a server: a machine without it uses SQLite and
- * misses nothing. TLS and passwords are libpq's own affair (sslmode=, ~/.pgpass, service files).
+ * Hides libpq, which is loaded when a URL names a server: a machine without libpq can still use
+ * SQLite. TLS and passwords are left to libpq (sslmode=, ~/.pgpass, service files).
  *
  * Invariants
  * 1. A result is fetched whole, so a query may be started while another is being read.
  * 2. The right to drive a run (an advisory lock) belongs to the connection. If the connection is
- *    lost the right is, too; so a connection that holds one is never made anew behind its
- *    user's back: what is written next fails, and `cutegen resume` goes on from the store.
- * 3. Texts reach the server as UTF-8 without NUL; a BLOB travels as it is.
+ *    lost the right is lost, too; so a connection that holds one is never reopened silently: the
+ *    next write fails, and `cutegen resume` continues from the store.
+ * 3. Texts are sent as UTF-8 without NUL; a BLOB is sent unchanged.
  */
 #include "base/clock.h"
 #include "base/hash.h"
@@ -80,7 +80,7 @@ static bool library_load(struct libpq *pq, struct error *err)
     void *library = dlopen("libpq.so.5", RTLD_NOW | RTLD_LOCAL);
 
     if (!library) {
-        error_set(err, ERROR_MACHINE, "a PostgreSQL store needs libpq, and it is not here: %s",
+        error_set(err, ERROR_MACHINE, "a PostgreSQL store needs libpq, which is missing: %s",
                   dlerror());
         return error_hint(err, "install it: apt-get install libpq5 (Debian, Ubuntu), "
                                "dnf install libpq (Fedora)");
@@ -128,7 +128,8 @@ static bool connected(const struct store *s)
     return pq_of(s)->PQstatus(server_of(s)->conn) == CONNECTION_OK;
 }
 
-/* libpq's messages end with newlines and may have several lines: the last says most. */
+/* libpq's messages end with newlines and may have several lines; the last is the most informative.
+ */
 static const char *last_line(const char *message, struct arena *a)
 {
     struct text rest = text_trim(text_of(message)), line, last = rest;
@@ -224,7 +225,7 @@ static unsigned type_of(char type)
     }
 }
 
-/* The name of the prepared statement. The place after the last is used again and again. */
+/* The name of the prepared statement. When all are in use, one extra slot is reused. */
 static bool prepare(struct query *q, const char *sql, const struct sql_value *values, int count,
                     char name[16], struct error *err)
 {
@@ -398,7 +399,7 @@ static char column_type(const struct query *q, int i)
 
 /* ---- transactions -------------------------------------------------------- */
 
-/* Invariant 2: only a connection that holds nothing is made anew. */
+/* Invariant 2: only a connection that holds no right is reopened. */
 static void reconnect(struct store *s)
 {
     struct postgres_server *server = server_of(s);
@@ -495,18 +496,18 @@ static bool version_set(struct store *s, int version, struct error *err)
            sql_run(s, err, "INSERT INTO cutegen_store (version) VALUES (?)", "i", version);
 }
 
-/* Others work with the tables as they are, so whoever owns the store says when they change. */
+/* Other clients use the present tables, so the store's owner decides when they change. */
 static bool back_up(struct store *s, int64_t version, struct error *err)
 {
     if (s->mode == STORE_UPGRADE)
-        return true; /* who asks for that has seen to it */
+        return true; /* --no-backup: the user has made one */
     error_set(err, ERROR_MACHINE, "the tables of %s are of version %lld; this cutegen needs %d",
               s->path, (long long)version, schema_version());
     return error_hint(err, "once workers of the older version have ended: cutegen store upgrade "
                            "(it makes a backup with pg_dump first)");
 }
 
-/* SQLite's words for types, and ours. Longer ones first. */
+/* SQLite's types and PostgreSQL's. Longer ones first. */
 static const struct {
     const char *theirs, *ours;
 } words[] = {
@@ -527,7 +528,7 @@ static const char *word_at(const char *p, size_t *len)
     return NULL;
 }
 
-/* Every table without an id of its own gets the rowid that SQLite's tables have. */
+/* Adds a rowid, as SQLite's tables have, to every table without an id of its own. */
 static char *schema_translate(const char *step, struct arena *a)
 {
     static const char strict[] = ") STRICT";
@@ -633,7 +634,7 @@ static void let_go(struct store *s, const char *name)
 
 /* ---- open ----------------------------------------------------------------- */
 
-/* A password in a URL would be seen by everybody who lists processes. */
+/* A password in a URL would be visible in the list of processes. */
 static bool has_password(const char *url)
 {
     const char *at = strchr(url, '@'), *rest = strstr(url, "://");
@@ -659,7 +660,7 @@ static void ignore_notice(void *ctx, const char *message)
 static struct pg_conn *connect_once(const struct libpq *pq, const char *url)
 {
     char host[32] = "", name[64];
-    /* What the URL says comes later and wins. */
+    /* The URL's parameters come later and override these. */
     const char *keys[] = {"connect_timeout",
                           "keepalives_idle",
                           "keepalives_interval",
@@ -677,7 +678,7 @@ static struct pg_conn *connect_once(const struct libpq *pq, const char *url)
     return conn;
 }
 
-/* A server that is starting or recovering is worth waiting for. */
+/* Is the server starting or recovering? Then it is worth waiting. */
 static bool is_starting(const struct libpq *pq, const char *url)
 {
     const char *keys[] = {"dbname", "connect_timeout", NULL}, *values[] = {url, "10", NULL};
@@ -696,7 +697,7 @@ static bool refuse_server(struct store *s, struct error *err)
                            "(psql with the same address says more)");
 }
 
-/* postgres://HOST:PORT/DATABASE, whatever the URL left to libpq. */
+/* postgres://HOST:PORT/DATABASE, with the defaults that libpq filled in. */
 static char *shown_address(const struct libpq *pq, struct pg_conn *conn)
 {
     struct arena *a = arena_new();

@@ -5,7 +5,7 @@
  * Invariants
  * 1. A run is pruned in one transaction, and once: runs.pruned_ms says so. It is not resumed after.
  * 2. A text is removed only while no writer can be about to refer to it: every writer stores a text
- * and what refers to it in one transaction, and the last step shuts all of them out.
+ *    and the reference in one transaction, and the last step excludes all writers.
  */
 #include "store/prune.h"
 #include "base/clock.h"
@@ -13,8 +13,8 @@
 
 #define GONE "removed by `cutegen store prune`\n"
 
-/* ?1 the run, ?2 the text that stands for one that is gone, ?3 the best attempt. Each statement has
- * the last, so that it has all three. */
+/* ?1 the run, ?2 the placeholder of a removed text, ?3 the best attempt. Each statement uses ?3, so
+ * that it has all three parameters. */
 #define OTHER(column)                                                                              \
     column " <> ?3 AND " column " NOT IN (SELECT attempt FROM exports WHERE run = ?1)"
 
@@ -34,7 +34,7 @@ static const char *const steps[] = {
     "DELETE FROM events WHERE run = ?1 AND ?3 >= 0",
 };
 
-/* Every column that names a text. */
+/* Every column that refers to a text. */
 #define UNUSED                                                                                     \
     "SELECT sha256 FROM blobs "                                                                    \
     "EXCEPT SELECT source FROM tasks EXCEPT SELECT description FROM tasks "                        \
@@ -63,7 +63,7 @@ static bool prune_run(struct store *s, const struct run_info *run, struct error 
     return sql_end(s, ok, err) || error_add(err, "pruning run %s", run->id);
 }
 
-/* No text is stored while we check which are in use. */
+/* Prevents texts from being stored while we check which are in use. */
 static bool shut_out(struct store *s, struct error *err)
 {
     return s->engine->dialect != DIALECT_POSTGRES ||
@@ -86,7 +86,7 @@ static bool remove_unused(struct store *s, struct prune_done *out, struct error 
     return sql_end(s, ok, err) || error_add(err, "removing texts that nothing refers to");
 }
 
-/* A cache: whoever misses one compiles it again. Jobs that compiled them have said all. */
+/* A cache: a missing kernel is compiled again. The jobs that compiled them are no longer needed. */
 static bool remove_kernels(struct store *s, int64_t before_ms, struct error *err)
 {
     return sql_begin(s, err) &&
@@ -140,8 +140,7 @@ bool store_prune(struct store *s, const struct prune_rules *rules, struct prune_
          (rules->dry || (remove_kernels(s, rules->before_ms, err) && remove_unused(s, out, err)));
     arena_free(a);
     if (ok && !rules->dry && s->engine->dialect == DIALECT_SQLITE)
-        ok =
-            s->engine->script(s, "VACUUM", err); /* the file becomes smaller; a server sees to it */
+        ok = s->engine->script(s, "VACUUM", err); /* shrinks a file; a server does this itself */
     return ok || error_add(err, "pruning %s", s->path);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prune.h - which texts of old runs are kept, and which are removed. */
+/* prune.h - remove texts of old runs. */
 #ifndef STORE_PRUNE_H
 #define STORE_PRUNE_H
 
@@ -12,18 +12,18 @@ struct prune_rules {
 
 struct prune_done {
     int64_t runs;         /* pruned now */
-    int64_t texts, bytes; /* removed: nothing refers to them any more */
+    int64_t texts, bytes; /* removed, because nothing refers to them any more */
 };
 
 /*
- * Of a run that ended long ago these stay: all rows of attempts, verdicts, times and costs; the
- * best kernel and every attempt that an export cites, with sources, code and launch lists. Prompts,
- * replies, profiles, events, compiler logs, and sources and code of the other attempts go.
+ * Of an old run these are kept: all rows of attempts, verdicts, times and costs; the best kernel
+ * and every attempt that an export cites, with sources, code and launch lists. Prompts, replies,
+ * profiles, events, compiler logs, and sources and code of the other attempts go.
  */
 bool store_prune(struct store *s, const struct prune_rules *rules, struct prune_done *out,
                  struct error *err);
 
-/* An attempt was exported: it is kept. */
+/* Notes that an attempt was exported, so that it is kept. */
 bool store_export_add(struct store *s, const char *run, int attempt, const char *path,
                       struct error *err);
 

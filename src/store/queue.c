@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queue.c - jobs by themselves: added once by their hash, read, listed, cancelled. */
+/* queue.c - single jobs: added once by their hash, read, listed, cancelled. */
 #include "store/queue.h"
 #include "base/hash.h"
 #include "base/json.h"
@@ -21,7 +21,7 @@ static const char *or_empty(const char *s)
     return s ? s : "";
 }
 
-/* Each part behind its length: no two orders give the same bytes. */
+/* Each part is preceded by its length, so that no two orders give the same bytes. */
 static void hash_part(struct hash *h, struct text t, struct arena *a)
 {
     hash_add_text(h, text_of(arena_printf(a, "%zu ", t.len)));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * read.c - a whole run back from the store: what the loop resumes from, what a report shows.
+ * read.c - read a complete run from the store, for the loop to resume and for reports.
  *
- * Hides the joins. Everything is read inside one transaction, so a run that
- * is being driven meanwhile is seen at one moment.
+ * Hides the joins. Everything is read inside one transaction, so a run that is in progress is seen
+ * as a consistent snapshot.
  *
  * Invariants
- * 1. Every json_t handed out is owned by history->keep.
+ * 1. Every returned json_t is owned by history->keep.
  * 2. Attempts and calls come in the order in which they were stored.
  */
 #include "store/read.h"
@@ -199,7 +199,7 @@ static bool read_verdicts(struct row_reader *r, struct error *err)
     return sql_done(&q) && ok;
 }
 
-/* A step before the one that decided has passed, or the attempt had ended there. */
+/* Steps before the deciding one passed, or the attempt would have ended there. */
 static struct verdict verdict_at(const struct attempt_outcome *o, enum attempt_step step)
 {
     if (o->step == step)
@@ -434,7 +434,7 @@ static bool read_shapes(struct row_reader *r, struct error *err)
     return sql_done(&q) && ok;
 }
 
-/* Verdicts first: the others read them. */
+/* Verdicts first, because the others use them. */
 static bool read_outcomes(struct row_reader *r, struct error *err)
 {
     return r->h->attempt_count == 0 ||

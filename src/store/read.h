@@ -5,7 +5,7 @@
 
 #include "store/sql.h"
 
-/* What is read between the two is one moment of the store. read_end() returns `ok`. */
+/* Everything read between the two is one snapshot of the store. read_end() returns `ok`. */
 bool read_begin(struct store *s, struct error *err);
 bool read_end(struct store *s, bool ok);
 

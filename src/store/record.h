@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record.h - what the store holds of a run, as it is read back.
+ * record.h - a run as read back from the store.
  *
- * A run_history is everything the loop needs to go on after kill -9, and
- * everything a report shows: the task, every attempt in order with its
- * source and outcome, every model call with its prompt and its reply.
- * Texts live in the arena it was read into; the json_t's are kept alive by
- * the history, so run_history_release() it when done.
+ * A run_history is everything the loop needs to continue after kill -9, and everything a report
+ * shows: the task, every attempt in order with its source and outcome, every model call with its
+ * prompt and its reply. Texts are in the arena it was read into; the history owns the json_t's, so
+ * call run_history_release() when done.
  */
 #ifndef STORE_RECORD_H
 #define STORE_RECORD_H
@@ -26,44 +25,46 @@ struct run_info {
     const char *task, *model, *device;
     const char *suite;            /* NULL: a run of its own */
     enum run_state state;         /* running, but not `alive`: it was killed and can be resumed */
-    bool alive;                   /* a process drives it now */
+    bool alive;                   /* a process is driving it now */
     const char *reason;           /* why it ended; "" while it runs */
     int64_t started_ms, ended_ms; /* Unix time; ended 0: not yet */
     int attempts, calls;
     int best_depth;           /* -1: no correct kernel yet */
-    int best_attempt;         /* 0: likewise; one that was not accepted only if all were not */
+    int best_attempt;         /* 0: none; a kernel that was not accepted only if all were refused */
     double first_us, best_us; /* depth 0 and the best; 0: not measured */
     enum accepted accepted;   /* of best_attempt */
-    const char *accepted_why; /* who checked it, or what was found; "" when not asked */
+    const char *accepted_why; /* which tools checked it, or what they found; "" if not asked */
     double eager_us;          /* baseline "eager" of the best; 0: not measured */
     bool modelled;
-    bool unvalidated;  /* modelled for a GPU that was never measured */
+    bool unvalidated;  /* modelled for a GPU on which no kernel was ever measured */
     int64_t tokens;    /* prompt and output, where known */
     const char *owner; /* who began it, or its suite; "" in a run of an older version */
-    double cost_usd;   /* sum of what is known; < 0: there were calls, and none has a price */
+    double cost_usd;   /* sum of known costs; < 0: there were calls, but none has a known price */
 };
 
-/* Who decided an attempt's verdict: the stage that came last. */
+/* The step that decided an attempt's verdict, which is its last one. */
 enum attempt_step { STEP_PROPOSE, STEP_BUILD, STEP_TEST, STEP_MEASURE, STEP_COUNT };
 extern const char *const attempt_step_names[STEP_COUNT]; /* "propose" "build" "test" "measure" */
 
-/* What became of a candidate. NULL parts were not reached. */
+/* The outcome of a candidate. Parts that were not reached are NULL. */
 struct attempt_outcome {
     enum attempt_step step;
     struct verdict verdict;
-    const struct build_result *build; /* its paths are not stored, they are temporary */
+    const struct build_result *build; /* its paths are temporary and not stored */
     const struct test_result *test;
-    const struct measurement *measurement; /* read back, what lies before `step` has passed */
-    bool kept;                             /* the loop goes on from this kernel */
-    const struct shape_result *shapes;     /* of a task with many; in the order they were judged */
-    int shape_count;                       /* 0: one shape, the task's */
+    const struct measurement *measurement; /* when read back, steps before `step` have passed */
+    bool kept;                             /* the loop continues from this kernel */
+    /* the shapes of a task with many, in the order they were judged */
+    const struct shape_result *shapes;
+    int shape_count; /* 0: one shape, the task's */
 };
 
 struct attempt_record {
-    struct candidate candidate;          /* attempt: its number, from 1 without gaps */
-    enum stage_kind stage;               /* who proposed it: synthesize, repair or optimize */
+    struct candidate candidate; /* attempt: its number, from 1 without gaps */
+    /* the stage that proposed it: synthesize, repair or optimize */
+    enum stage_kind stage;
     int parent;                          /* the attempt it was made from; 0: none */
-    int64_t started_ms, ended_ms;        /* ended 0: cut short; do it again, or end it */
+    int64_t started_ms, ended_ms;        /* ended 0: interrupted; repeat it, or end it */
     struct attempt_outcome outcome;      /* only when ended */
     const struct profile *profile;       /* NULL: none was taken */
     const struct acceptance *acceptance; /* NULL: not asked */
@@ -71,8 +72,8 @@ struct attempt_record {
 
 struct call_record {
     enum stage_kind stage;
-    int attempt; /* it was made for; when that has not begun, the reply is still unused */
-    int slot;    /* among those made for it at the same time */
+    int attempt; /* the attempt it was made for; if that has not begun, the reply is still unused */
+    int slot;    /* number among parallel calls for that attempt */
     int64_t at_ms;
     const struct message *messages;
     size_t message_count;
@@ -91,7 +92,7 @@ struct event_record {
 
 struct run_history {
     struct run_info info;
-    struct task task; /* description, source and what is derived from them */
+    struct task task; /* description, source and data derived from them */
     struct device device;
     json_t *options, *environment;
     struct attempt_record *attempts;
@@ -108,16 +109,16 @@ struct suite_task {
     const char *path, *name; /* name: the file's stem */
     bool ended;              /* nothing is left to do */
     const char *problem;     /* why it has no result; "" none */
-    int64_t wall_ms;         /* over all sittings */
-    int retries;             /* begun again because the machine failed, not the task */
+    int64_t wall_ms;         /* over all commands that worked on it */
+    int retries;             /* restarts because the machine failed, not the task */
     const char *run;         /* its newest run; NULL: none yet */
-    enum run_state state;    /* of that run */
+    enum run_state state;    /* state of that run */
 };
 
 struct suite_record {
     const char *name, *source;
     int64_t started_ms;
-    const char **flags; /* NULL-terminated: what every run is started with */
+    const char **flags; /* NULL-terminated: flags of every run */
     struct suite_task *tasks;
     size_t count;
 };

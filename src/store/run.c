@@ -3,14 +3,14 @@
  * run.c - a run's life: its id, its folder, its lock, its state.
  *
  * Hides the lock: an open-file-description lock on RUNS_DIR/RUN_ID/lock. The
- * kernel drops it when the process dies, however it dies; asking who holds
- * it takes nothing, so `cutegen runs` never disturbs a run being taken. On a
- * server it is a right of the connection (engine.h, hold), with the same properties.
+ * kernel drops it when the process dies, however it dies; querying the holder does not take the
+ * lock, so `cutegen runs` never disturbs a run that is starting. On a server it is a right of the
+ * connection (engine.h, hold) with the same properties.
  *
  * Invariants
  * 1. A struct run exists only while its lock is held.
- * 2. A folder without a row (killed in between) is left alone; its number is
- *    not used again.
+ * 2. A folder without a row (its process was killed in between) is left alone; its number is not
+ *    reused.
  */
 #include "store/run.h"
 #include "base/clock.h"

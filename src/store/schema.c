@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * schema.c - the tables, and the way from each version to the next.
+ * schema.c - the tables, and the upgrade from each version to the next.
  *
- * Hides the schema's age from the rest of the store. Written in SQLite's words; another engine
+ * Hides the schema's age from the rest of the store. Written in SQLite's SQL; another engine
  * translates types (engine.h, schema).
  *
  * Invariants

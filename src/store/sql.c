@@ -2,10 +2,10 @@
 /*
  * sql.c - statements, parameters, columns, transactions, for both engines.
  *
- * Hides how parameters reach an engine, and that no secret does.
+ * Hides how parameters are passed to an engine, and scrubs secrets from them.
  *
  * Invariants
- * 1. Whatever fails inside a transaction, sql_end() leaves none open.
+ * 1. Whatever fails inside a transaction, sql_end() never leaves it open.
  * 2. A BLOB is borrowed until the statement ends, never copied: only sql_run() is given one.
  */
 #include "store/read.h"
@@ -17,7 +17,7 @@
 
 enum { VALUES_MAX = 32 };
 
-/* No secret gets into a row; blobs are scrubbed by blob_insert(), which names them by content. */
+/* Keeps secrets out of rows; blobs are scrubbed by blob_insert(), which names them by content. */
 static struct sql_value text_value(const char *s, struct arena *a)
 {
     struct sql_value v = {.type = 't', .null = !s};
@@ -48,7 +48,7 @@ static struct sql_value value_of(char type, va_list *ap, struct arena *a)
     return v;
 }
 
-/* Threads that share a store take turns: from here to sql_done(), and through a transaction. */
+/* Threads that share a store are serialized from here to sql_done(), and during a transaction. */
 bool query_begin(struct query *q, const char *sql, const struct sql_value *values, int count,
                  struct error *err)
 {

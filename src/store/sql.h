@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sql.h - SQL as the store's own files use it, whichever the engine; private to this room.
+ * sql.h - SQL for the store's files, independent of the engine; private to this room.
  *
- * Parameters and their types are given as a letter each:
- *   i int   l int64_t   d double   t const char * (NULL: NULL)   b struct text * (a BLOB)
+ * The type of each parameter is given by a letter: i int l int64_t d double t const char * (NULL:
+ *   NULL) b struct text * (a BLOB)
  *
  *     sql_run(s, err, "INSERT INTO t VALUES (?, ?)", "ti", name, n)
  *
@@ -23,15 +23,15 @@
 bool sql_run(struct store *s, struct error *err, const char *sql, const char *types, ...);
 bool sql_query(struct store *s, struct query *q, struct error *err, const char *sql,
                const char *types, ...);
-/* The same with values at hand; q->store is set. */
+/* The same with an array of values; q->store must be set. */
 bool query_begin(struct query *q, const char *sql, const struct sql_value *values, int count,
                  struct error *err);
 bool sql_next(struct query *q, struct error *err);
-bool sql_done(struct query *q); /* also in the middle; true: no error so far */
-/* One integer; `fallback` when there is no row or it is NULL. */
+bool sql_done(struct query *q); /* may be called before the last row; true: no error so far */
+/* One integer; `fallback` if there is no row or it is NULL. */
 bool sql_int(struct store *s, int64_t fallback, int64_t *out, struct error *err, const char *sql,
              const char *types, ...);
-/* The first row's text, in the arena; *found stays as it was when there is none. `name` is the
+/* The first row's text, in the arena; *found is unchanged if there is none. `name` is the
  * statement's only parameter; NULL: it has none. */
 bool sql_first_text(struct store *s, struct arena *a, const char **found, struct error *err,
                     const char *sql, const char *name);
@@ -48,19 +48,19 @@ const char *col_title(const struct query *q, int i);
 bool col_name(const struct query *q, int i, const char *const *names, int count, int *out,
               struct error *err);
 
-/* A write transaction. sql_end() commits when ok, else takes all of it back. */
+/* A write transaction. sql_end() commits if ok, else rolls back. */
 bool sql_begin(struct store *s, struct error *err);
 bool sql_end(struct store *s, bool ok, struct error *err);
 
 bool schema_bring_up(struct store *s, struct error *err); /* schema.c */
 int schema_version(void);
 
-/* Whose a run is: the suite's owner where it is of one, else who asks, as the server knows them or
- * by their login name. */
+/* The owner of a run: its suite's owner if it has one, else the current user, by the server's name
+ * or the login name. */
 bool store_owner(struct store *s, const char *suite, struct arena *a, const char **out,
                  struct error *err);
 
-/* Within a transaction of the caller's. */
+/* Must be called within a transaction. */
 bool blob_insert(struct store *s, struct text data, char sha256[65], struct error *err);
 bool blob_insert_json(struct store *s, const json_t *v, char sha256[65], struct error *err);
 char *json_text(const json_t *v); /* xfree() it; NULL for NULL */

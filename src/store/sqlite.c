@@ -3,9 +3,8 @@
  * sqlite.c - the store as one SQLite file in the folder of runs.
  *
  * Hides how SQLite is set up: WAL, so that a reader never stops the writer;
- * synchronous FULL, because a reply that was paid for must outlive a power cut
- * and a commit comes once in seconds, not in microseconds; foreign keys; a
- * time to wait for another process.
+ * synchronous FULL, because a paid reply must survive a power cut and commits are seconds apart,
+ * not microseconds; foreign keys; a time to wait for another process.
  */
 #include "base/fs.h"
 #include "store/sql.h"
@@ -17,7 +16,7 @@
 #include <unistd.h>
 
 enum {
-    APPLICATION_ID = 0x63757465, /* "cute": tells our file from another program's */
+    APPLICATION_ID = 0x63757465, /* "cute": identifies our files */
     BUSY_MS = 15000,
     WAL_TRIES = 100,
     WAIT_STEP_MS = 100,
@@ -83,7 +82,7 @@ static bool explain(struct store *s, int rc, struct error *err)
     }
 }
 
-/* Turns what SQLite says into an error with a hint; returns false. */
+/* Converts an error of SQLite to an error with a hint; returns false. */
 static bool fail(struct store *s, int rc, struct error *err)
 {
     if ((rc & 0xff) == SQLITE_MISUSE || rc == SQLITE_RANGE)
@@ -107,8 +106,8 @@ static int bind_one(sqlite3_stmt *stmt, int at, const struct sql_value *v)
     return sqlite3_bind_int64(stmt, at, v->integer);
 }
 
-/* A free place for this text, with its statement when there is one already; NULL: compile it for
- * once (no place, or the same one is being read further up). */
+/* The cache entry for this text, with its statement if compiled; NULL: compile it for one use (the
+ * cache is full, or the same statement is in use by a caller). */
 static struct statement *statement_find(struct sqlite_file *f, const char *sql)
 {
     for (size_t i = 0; i < STATEMENTS_MAX; i++) {
@@ -248,7 +247,7 @@ static bool transaction_end(struct store *s, bool commit, struct error *err)
     return !commit;
 }
 
-/* BEGIN IMMEDIATE has seen to it. */
+/* BEGIN IMMEDIATE already excludes others. */
 static bool transaction_alone(struct store *s, struct error *err)
 {
     (void)s;
@@ -262,7 +261,7 @@ static bool wake_others(struct store *s, struct error *err)
 {
     (void)s;
     (void)err;
-    return true; /* they look by themselves */
+    return true; /* waiters poll */
 }
 
 /* PRAGMA data_version changes when another connection has written. */
@@ -289,7 +288,7 @@ static bool version_get(struct store *s, int64_t *out, struct error *err)
 {
     int64_t application, tables;
 
-    /* In this order: another process may make the store between the two. */
+    /* In this order, because another process may create the store between the two queries. */
     if (!sql_int(s, 0, &tables, err, "SELECT count(*) FROM sqlite_schema", "") ||
         !sql_int(s, 0, &application, err, "PRAGMA application_id", ""))
         return false;
@@ -312,7 +311,7 @@ static bool version_set(struct store *s, int version, struct error *err)
     return ok;
 }
 
-/* Appears by one rename, so it is whole; the first copy of a version stays. */
+/* Created by one rename, so it is complete; the first copy of a version is kept. */
 static bool back_up(struct store *s, int64_t version, struct error *err)
 {
     struct arena *a = arena_new();
@@ -327,7 +326,7 @@ static bool back_up(struct store *s, int64_t version, struct error *err)
             ok = error_set(err, ERROR_MACHINE, "cannot make %s: %s", to, strerror(errno));
         if (!ok) {
             (void)unlink(part);
-            error_hint(err, "the store is as it was; this version of cutegen wants to change it "
+            error_hint(err, "the store was not changed; this version of cutegen needs to change it "
                             "and needs room for a copy first");
             error_add(err, "backing up %s", s->path);
         }
@@ -362,8 +361,8 @@ static bool refuse_read_only(const struct store *s, struct error *err)
     return error_hint(err, "make it writable, or name another: --runs DIR");
 }
 
-/* A file in a folder that may not be written is read as it stands; only when no WAL lies
- * beside it is "as it stands" the whole truth. */
+/* A file in a read-only folder is opened as immutable; that is complete only if there is no WAL
+ * beside it. */
 static char *file_uri(const struct store *s, struct arena *a)
 {
     char *wal = arena_printf(a, "%s-wal", s->path);
@@ -384,7 +383,7 @@ static char *file_uri(const struct store *s, struct arena *a)
                         s->writable || file_exists(wal) ? "" : "?immutable=1");
 }
 
-/* Going to WAL needs a lock that SQLite's own waiting does not cover. */
+/* Switching to WAL needs a lock that SQLite's busy timeout does not cover. */
 static bool set_wal(struct store *s, struct error *err)
 {
     int rc = SQLITE_OK;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * suite.c - a suite: which tasks, with which flags, and what became of each.
+ * suite.c - a suite: its tasks, its flags, and how each task ended.
  *
- * The results are the runs' own; a suite only remembers what has no run (a
- * task that does not load) and how long each took.
+ * Results belong to the runs; a suite only stores tasks without a run (those that do not load) and
+ * how long each took.
  */
 #include "base/clock.h"
 #include "base/fs.h"
@@ -20,7 +20,7 @@
 
 enum { STEM_MAX = 40, NUMBERS_MAX = 10000 };
 
-/* DATE-suite-STEM-, in letters that need no quoting anywhere. */
+/* DATE-suite-STEM-, in characters that never need quoting. */
 static char *name_stem(const char *source, struct arena *a)
 {
     const char *base = path_base(source);
@@ -153,7 +153,8 @@ static bool read_head(struct store *s, const char *name, struct arena *a, struct
     for (size_t i = 0; i < json_array_size(flags); i++) {
         const char *flag = json_string_value(json_array_get(flags, i));
 
-        out->flags[i] = arena_strdup(a, flag ? flag : ""); /* whoever may write here wrote it */
+        /* untrusted: any client of the store may have written it */
+        out->flags[i] = arena_strdup(a, flag ? flag : "");
     }
     json_decref(flags);
     return true;

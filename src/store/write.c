@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * write.c - attempts and what became of them, one transaction each.
+ * write.c - write attempts and their outcomes, one transaction each.
  *
  * Hides which table holds which part of a record.
  *
@@ -26,7 +26,7 @@ static const char *sha_or_null(const char *sha256)
 
 /* ---- an attempt begins -------------------------------------------------- */
 
-/* The next number, or the last one again when it was cut short. */
+/* The next number, or the last one again if it was interrupted. */
 static bool check_number(struct run *r, int number, bool *again, struct error *err)
 {
     int64_t last, open;
@@ -127,7 +127,7 @@ static bool verdict_insert(struct run *r, int attempt, const struct verdict *v, 
     return true;
 }
 
-/* Code is large: only that of a kernel that passed can be wanted again. */
+/* Code is large: only that of a kernel that passed can be needed later. */
 static bool code_insert(struct run *r, const struct build_result *b, bool passed, struct error *err)
 {
     char sha[65];
@@ -281,7 +281,7 @@ bool run_accept_add(struct run *r, int attempt, const struct acceptance *what, s
 
 /* ---- profiles ----------------------------------------------------------- */
 
-/* A resumed loop may profile the same kernel again: the later one stands. */
+/* A resumed loop may profile the same kernel again: the later profile replaces the first. */
 static bool profile_insert(struct run *r, int attempt, const struct profile *p, struct error *err)
 {
     char text[65], data[65];

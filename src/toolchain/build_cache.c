@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * build_cache.c - what was built before, by the hash of all that went into it.
+ * build_cache.c - a cache of builds, keyed by the hash of all their inputs.
  *
  * Invariants
- * 1. An entry is written into a folder of its own and renamed into place; a
- *    rename that loses the race throws its copy away.
- * 2. An entry leaves by one rename too: its reader notices.
+ * 1. An entry is written into a folder of its own and renamed into place; the loser of a race
+ *    discards its copy.
+ * 2. An entry is also removed by one rename, which a reader notices.
  * 3. An entry's modification time is its last use.
- * 4. Every file is sealed (base/seal.h) and handed out as a copy of the bytes that were checked.
+ * 4. Every file is sealed (base/seal.h) and returned as a copy of the checked bytes.
  */
 #include "toolchain/build_cache.h"
 
@@ -33,7 +33,7 @@ enum {
     LINE_LIMIT = 96
 };
 
-static const char list_file[] = "entry"; /* the names of the others: a missing one is noticed */
+static const char list_file[] = "entry"; /* lists the others, so that a missing one is noticed */
 
 static char *entry_dir(const char *key, struct arena *a)
 {
@@ -42,7 +42,7 @@ static char *entry_dir(const char *key, struct arena *a)
     return home_cache("sealed", a, &root, &ignored) ? path_join(a, root, key) : NULL;
 }
 
-/* What a file of an entry is sealed as: it cannot stand for another, nor for that of another key.
+/* The seal's name of a file, so that it cannot replace another file or that of another key.
  */
 static const char *seal_name(const char *key, const char *file, struct arena *a)
 {
@@ -62,7 +62,7 @@ static bool listed(struct text list, const char *file)
     return false;
 }
 
-/* One file, as a copy of our own: what is written over it never reaches the cache. */
+/* Copies one file, so that overwriting the copy never affects the cache. */
 static bool bring(const char *entry, const char *key, const char *file, const char *dir,
                   struct arena *a)
 {
@@ -72,7 +72,7 @@ static bool bring(const char *entry, const char *key, const char *file, const ch
            file_write(path_join(a, dir, file), data, &ignored);
 }
 
-/* Gone in one step, whatever time the removal takes. */
+/* Renames first, so that the entry vanishes at once however long the removal takes. */
 static void drop(const char *entry, struct arena *a)
 {
     struct error ignored = {0};
@@ -94,7 +94,7 @@ bool build_cache_fetch(const char *key, const char *dir, const char *const *file
                       &list);
     for (size_t i = 0; i < count && whole; i++)
         whole = !listed(list, files[i]) || bring(entry, key, files[i], dir, a);
-    /* Dropped meanwhile: some files may have been missed. */
+    /* The entry was dropped meanwhile, so some files may be missing. */
     if (stat(entry, &after) != 0 || before.st_ino != after.st_ino)
         return false;
     if (whole)
@@ -135,8 +135,8 @@ void build_cache_keep(const char *key, const char *dir, const char *const *files
 
 /*
  * An entry as one text: its key in the first line, then each file as a line "NAME BYTES" and its
- * bytes. Only names that the reader asks for are written here. It was made by another machine's
- * builder, which is believed as little as our own: its code runs confined and is judged.
+ * bytes. Only names that the reader expects are written. It was made by another machine's builder,
+ * which is trusted no more than our own: its code runs confined and is judged.
  */
 static const char packed_magic[] = "cutegen kernel 1 ";
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * builder.c - turn device code into PTX and cubin: the asking side.
+ * builder.c - turn device code into PTX and cubin: the client side.
  *
  * Hides the builder process, its restarts, and the cache in front of it.
  *
  * Invariants
  * 1. After a late or dead process `child` is NULL, and the next compile starts
  *    a new one.
- * 2. A process that ended with the server that lent it is not a verdict: the same
- *    question goes to one of our own.
+ * 2. If a process ended with the server that lent it, there is no verdict: the same request goes to
+ *    a process of our own.
  * 3. The cache key covers everything that decides the result: the device half, names,
  *    arch, defines, the versions of NVRTC and CUTLASS, names and sizes of CUTLASS' headers,
- *    kernel.h's own text. Not where they lie: what was built on one machine is found on
- *    another. What timed out is never kept.
- * 4. The process is confined and may be shared with other commands: it sees none of our folders.
- *    Source goes to it and code comes back in the lines; files are written here.
+ *    kernel.h's own text. Not their paths, so that a build of one machine is found on another.
+ *    Timeouts are never cached.
+ * 4. The process is confined and may be shared with other commands: it cannot access our folders.
+ *    Source and code travel over the pipe; files are written here.
  */
 #include "toolchain/builder.h"
 
@@ -51,13 +51,14 @@ enum {
     KEPT_LIMIT = 1 << 20,
     LOG_LIMIT = 4 << 20,
     PTX_LIMIT = 64 << 20,
-    WARM_MS = 200000, /* of CPU time, to get ready: longer is a broken machine, not a slow one */
-    FIRST_MS = 20000, /* more for the first compile of a builder that was not warmed */
-    WALL_FACTOR = 10, /* clock over CPU time, before a compile counts as stuck */
+    WARM_MS = 200000, /* CPU time to get ready: longer means a broken machine, not a slow one */
+    FIRST_MS = 20000, /* extra time for the first compile of a builder that was not warmed */
+    WALL_FACTOR = 10, /* ratio of wall time to CPU time at which a compile counts as stuck */
     PRUNE_EVERY = 16,
     MAX_READ = 48
 };
-#define BUILDER_BYTES ((uint64_t)16 << 30) /* of addresses; sampling memory would cost CPU */
+/* limit on address space, because sampling memory would cost CPU */
+#define BUILDER_BYTES ((uint64_t)16 << 30)
 
 static const char source_file[] = "candidate.cu", ptx_file[] = "kernel.ptx",
                   cubin_file[] = "kernel.cubin", log_file[] = "compile.log",
@@ -70,7 +71,7 @@ struct builder {
     char *program;
     char *warm_request; /* NULL: none */
     char *headers_hash; /* of include/cutegen */
-    char *library_hash; /* of CUTLASS, wherever it lies */
+    char *library_hash; /* identifies CUTLASS, wherever it is */
     struct child *child;
     bool warming; /* the process may still be precompiling: give it more time */
 };
@@ -78,7 +79,7 @@ struct builder {
 static json_t *include_list(const struct tools *t)
 {
     json_t *list = json_array();
-    struct arena *a = arena_new(); /* the process need not stand where we do */
+    struct arena *a = arena_new(); /* the process may have another working folder */
     for (int i = 0; t->includes[i] != NULL; i++)
         json_array_append_new(list, json_string(path_absolute(a, t->includes[i])));
     arena_free(a);
@@ -98,7 +99,7 @@ static bool hash_headers(struct builder *b, struct error *err)
     return true;
 }
 
-/* Same options as a real request, or the precompiled header is not found again. */
+/* Must use the options of a real request, or the precompiled header is not found again. */
 static char *warm_request(struct builder *b, const char *arch)
 {
     json_t *r = json_pack("{s:s, s:[], s:o, s:[], s:b}", "arch", arch, "names", "includes",
@@ -121,7 +122,8 @@ static void add_readable(struct readable *r, const char *path)
         r->at[r->count++] = path;
 }
 
-/* NVRTC opens parts of itself that lie beside it. Not the whole folder: others may write there. */
+/* NVRTC opens its own parts beside it. The whole folder is not allowed, since others may write
+ * there. */
 static void add_library(struct readable *r, const char *path, struct arena *a)
 {
     size_t folder = (size_t)(path_base(path) - path);
@@ -134,7 +136,7 @@ static void add_library(struct readable *r, const char *path, struct arena *a)
     globfree(&found);
 }
 
-/* NVRTC and headers; to write, only the process's own folder. */
+/* It may read NVRTC and headers, and write only to its own folder. */
 static void confine_builder(const struct builder *b, struct confine_policy *policy)
 {
     const struct tools *t = b->config.tools;
@@ -149,7 +151,7 @@ static void confine_builder(const struct builder *b, struct confine_policy *poli
     confine_role(policy, ROLE_BUILDER, &place, b->a);
 }
 
-/* What the loader reads, and no more. */
+/* Only what the loader needs. */
 static const char *const *environment(struct arena *a)
 {
     static const char *const names[] = {"LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS"};
@@ -239,14 +241,14 @@ void builder_stop(struct builder *b)
 {
     if (b == NULL)
         return;
-    child_return(b->child); /* it answered all it was asked (invariant 1) */
+    child_return(b->child); /* it answered every request (invariant 1) */
     arena_free(b->a);
     xfree(b);
 }
 
 /* ---- one compile ------------------------------------------------------------------- */
 
-/* What the compiler sees, in its lines; the plan behind it may change without a new build. */
+/* The device half with its line numbers; the plan may change without a new build. */
 static struct text device_half(struct text source, struct arena *a)
 {
     struct text view = halves_view(source, HALF_DEVICE, a);
@@ -326,7 +328,7 @@ static bool in_name(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* A known fault of ptxas 13.0: it falls over a variable of this name in kernels that use TMA. */
+/* A known bug of ptxas 13.0: it crashes on a variable of this name in kernels that use TMA. */
 static bool has_fatal_name(struct text source)
 {
     static const char word[] = "SMEM";
@@ -373,8 +375,8 @@ static bool read_answer(struct text line, json_t **answer, struct error *err)
     return false;
 }
 
-/* Waits for what the process precompiles before it reads a request: no source pays for that with
- * its deadline. What has ended is noticed at the question. */
+/* Waits until the process has finished precompiling, so that this does not count against a source's
+ * deadline. A process that has ended is noticed by the request. */
 static bool await_warm(struct builder *b, struct arena *a, struct error *err)
 {
     enum child_answer how;
@@ -459,7 +461,7 @@ static bool names_allowed(const struct build_request *req, struct arena *a, stru
     return true;
 }
 
-/* Every name must have come out, or the launch list cannot be carried out. */
+/* Every name must be in the result, or the launch list cannot be executed. */
 static bool names_whole(const struct build_request *req, const json_t *names, struct arena *a,
                         struct verdict *v)
 {
@@ -492,8 +494,8 @@ static struct cute_use count_cute(const struct builder *b, struct text ptx, cons
     return ptx_cute_use(ptx, includes, mark, a);
 }
 
-/* Compiled once more, with CuTe's accesses marked: what the compiler did to their lines does not
- * matter then. *use stays as it is where that does not work out; it has decided then. */
+/* Compiles again with CuTe's accesses marked, so that moved lines do not matter. If that fails *use
+ * is unchanged and decides. */
 static bool count_marked(struct builder *b, const struct build_request *asked, struct arena *a,
                          struct cute_use *use, struct verdict *v, struct error *err)
 {
@@ -536,8 +538,8 @@ static void refuse_fake(const struct cute_use *use, struct arena *a, struct verd
     v->finding_count = 1;
 }
 
-/* Counts that were made when the code was built. The paths in its lines are those of that machine:
- * counted again elsewhere, nothing would lie in CuTe, and all of it would be compiled once more. */
+/* Reads the counts made when the code was built. Its line information has that machine's paths:
+ * counted again elsewhere, no access would be in CuTe, and all would be compiled again. */
 static bool find_counts(const struct builder *b, const struct build_request *req, const char *key,
                         struct arena *a, struct cute_use *use)
 {
@@ -574,7 +576,7 @@ static void keep_counts(const struct builder *b, const struct build_request *req
     json_decref(counts);
 }
 
-/* Does CuTe do some of the work, or is it only shown? The counts are kept beside the code. */
+/* Is CuTe really used, or only included? The counts are stored beside the code. */
 static bool check_cute(struct builder *b, const struct build_request *req, const char *key,
                        struct arena *a, struct build_result *out, struct error *err)
 {
@@ -598,7 +600,7 @@ static bool check_cute(struct builder *b, const struct build_request *req, const
     return true;
 }
 
-/* Looks at the PTX itself; false: the verdict says what is wrong. */
+/* Checks the PTX itself; false: the verdict says what is wrong. */
 static bool code_passes(const struct build_request *req, struct text ptx, const json_t *names,
                         struct arena *a, struct verdict *v)
 {
@@ -617,7 +619,7 @@ static bool write_cubin(const char *path, const json_t *letters, struct arena *a
     return file_write(path, (struct text){bytes, len}, err);
 }
 
-/* What the process may not write itself; the answer is a small one then. */
+/* Writes the files that the process may not write, and removes them from the answer. */
 static bool write_files(const struct build_request *req, json_t *answer, struct arena *a,
                         struct error *err)
 {
@@ -666,7 +668,7 @@ static bool take_answer(const struct build_request *req, const json_t *answer, s
     return true;
 }
 
-/* The answer is kept as a file beside the code, so that a hit is the same as a build. */
+/* The answer is stored beside the code, so that a cache hit gives the same result as a build. */
 static bool fetch_answer(const struct builder *b, const struct build_request *req, const char *key,
                          struct arena *a, json_t **answer)
 {
@@ -678,7 +680,7 @@ static bool fetch_answer(const struct builder *b, const struct build_request *re
            json_parse(line, "a cached build", answer, &ignored);
 }
 
-/* Others compile it, where they are asked to and there are any. */
+/* Lets other machines compile it, if configured and available. */
 static bool made_elsewhere(const struct builder *b, const struct build_request *req,
                            const char *key, struct arena *a)
 {
@@ -687,7 +689,7 @@ static bool made_elsewhere(const struct builder *b, const struct build_request *
     bool made;
 
     if (!req->cubin || req->mark || req->defines)
-        return false; /* not what a judgement asks for */
+        return false; /* not needed for a judgement */
     r = json_pack("{s:s, s:s, s:O?, s:b}", "key", key, "arch", req->arch, "names", req->names,
                   "cute", (int)req->cute);
     made = share->make(share->ctx, key, req->source, json_line(r, a));

@@ -3,21 +3,20 @@
  * builder_main.c - cutegen-builder NVRTC [--version | --warm REQUEST] [--learn MS]
  *
  * Holds NVRTC and answers compile requests, one JSON line each, until its
- * input ends (docs/architecture.md, Builder). Bad source is an answer
- * ("compiled": false with a log); what NVRTC does to the process on strange
- * input is the asker's to survive. Sources come and code goes in the lines:
- * the process is confined (confine/roles.c) and sees no folder of the asker.
+ * input ends (docs/architecture.md, Builder). Bad source is an answer ("compiled": false with a
+ * log); the client must survive whatever NVRTC does to this process on strange input. Sources and
+ * code travel in the lines: the process is confined (confine/roles.c) and cannot access the
+ * client's folders.
  *
  * Invariants
  * 1. The program name NVRTC sees and the options are the same for every
  *    request with the same arch, includes and defines: its automatic
  *    precompiled header is only found again then.
- * 2. Nothing is written but NVRTC's precompiled headers, in TMPDIR.
+ * 2. Only NVRTC's precompiled headers are written, in TMPDIR.
  * 3. A plan ({"do": "plan"}) is compiled with its headers in memory and no
- *    folder to search; absolute names are still opened, and found only where
- *    the confinement lets them.
- * 4. A compile of MS or longer is learned from in a process beside this one
- *    (precompiler.h); the code that comes out is the same with and without.
+ *    folder to search; absolute names can still be opened if confinement allows them.
+ * 4. After a compile of MS or longer, a second process precompiles that kernel (precompiler.h); the
+ *    generated code is the same either way.
  */
 #include "base/base64.h"
 #include "base/buf.h"
@@ -52,7 +51,7 @@ struct options {
 
 /*
  * NVRTC opens its builtins by their bare name. Those of a wheel lie in no
- * folder the loader looks in; once loaded from beside NVRTC, the name is known.
+ * folder the loader looks in; once loaded from beside NVRTC, the loader knows the name.
  */
 static void nvrtc_open_builtins(const char *path, const struct nvrtc_api *api)
 {
@@ -154,7 +153,7 @@ static char *read_log(const struct nvrtc_api *nvrtc, nvrtc_program p, struct are
     return log;
 }
 
-/* PTX that ptxas rejects is only given out when no cubin is asked for. */
+/* PTX that ptxas rejects is returned only if no cubin was requested. */
 static struct text ptx_again(const struct nvrtc_api *nvrtc, struct text source,
                              const struct options *options, const json_t *names, struct arena *a)
 {
@@ -204,7 +203,7 @@ static char *place_ptxas_errors(const char *log, struct text ptx, struct arena *
     return out;
 }
 
-/* What precompiled headers had to do with it is in the log alone. */
+/* Only the log shows whether precompiled headers were involved. */
 static const char *pch_use(const char *log)
 {
     return strstr(log, "using precompiled header")      ? "used"
@@ -224,7 +223,7 @@ static void put_log(const struct nvrtc_api *nvrtc, const char *log, int result, 
     json_object_set_new(answer, "log", text.len ? json_from_text(text) : json_string(""));
 }
 
-/* Code without end is the source's fault. */
+/* Unbounded output is the source's fault. */
 static void put_too_large(json_t *answer, const char *what)
 {
     json_object_set_new(answer, "compiled", json_false());
@@ -303,8 +302,8 @@ static int create(const struct nvrtc_api *nvrtc, struct text source, const struc
                          texts[0] ? names : NULL);
 }
 
-/* Without a "source" nothing is given out: a warm-up. With a prelude, a failure that has to do with
- * it has no answer. */
+/* Without a "source" nothing is returned: it is a warm-up. A failure caused by the prelude gives no
+ * answer. */
 static bool compile(const struct nvrtc_api *nvrtc, const json_t *request, struct text source,
                     const struct prelude *prelude, struct arena *a, json_t **answer,
                     struct error *err)
@@ -321,7 +320,7 @@ static bool compile(const struct nvrtc_api *nvrtc, const json_t *request, struct
     const char *pch;
     int result;
 
-    if (mark && !marked) { /* a CuTe whose header is not as it is known */
+    if (mark && !marked) { /* an unknown version of CuTe's header */
         *answer = json_pack("{s:b, s:b}", "ok", 1, "compiled", 0);
         return true;
     }
@@ -372,7 +371,7 @@ done:
 
 /* ---- plans ------------------------------------------------------------------- */
 
-/* What a plan may include, all of it handed over in memory: no folder is searched. */
+/* Everything a plan may include is passed in memory; no folder is searched. */
 static const char *const plan_headers[] = {"cutegen/kernel.h", "cutegen/arith.h", "cutegen/plan.h"};
 static const char *const plan_shims[] = {"stdint.h", "cstdint", "stddef.h", "cstddef", "stdbool.h"};
 enum { PLAN_HEADERS = ARRAY_LEN(plan_headers) + ARRAY_LEN(plan_shims), HEADER_LIMIT = 1 << 20 };
@@ -399,7 +398,7 @@ static bool create_plan(const struct nvrtc_api *nvrtc, struct text source, const
     return true;
 }
 
-/* Code alone: what describes it to a debugger is more than half of the text, and comes last. */
+/* Drops debug information, which is more than half of the text and comes last. */
 static bool put_plan(const struct nvrtc_api *nvrtc, nvrtc_program p, struct arena *a,
                      json_t *answer, struct error *err)
 {
@@ -419,9 +418,9 @@ static bool put_plan(const struct nvrtc_api *nvrtc, nvrtc_program p, struct aren
 }
 
 /*
- * -G takes half the time of optimised code and leaves every line its place;
- * without fused sums, floats come out as in the exported plan; compute_80 is
- * known to every NVRTC we take, and a plan is not for any device.
+ * -G takes half the time of optimised code and keeps line numbers exact; without fused
+ * multiply-add, floats equal the exported plan's; every supported NVRTC knows compute_80, and a
+ * plan is independent of the device.
  */
 static bool compile_plan(const struct nvrtc_api *nvrtc, const json_t *request, struct text source,
                          struct arena *a, json_t **answer, struct error *err)
@@ -500,8 +499,8 @@ static json_t *compile_learned(void *ctx, const json_t *request, const struct pr
     return answer;
 }
 
-/* Compiles a file of the usual includes once, so that the first candidate
- * finds them precompiled. Whether it works out does not matter. */
+/* Compiles a file with the usual includes, so that the first candidate finds them precompiled.
+ * Failure does not matter. */
 static void warm(const struct nvrtc_api *nvrtc, const char *request_line)
 {
     struct arena *a = arena_new();
@@ -525,7 +524,7 @@ static bool is_do(const json_t *request, const char *what)
     return strcmp(json_string_or(request, "do", ""), what) == 0;
 }
 
-/* Answers one request; what it took is learned from after the answer is out. */
+/* Answers one request; only then lets the precompiler see it. */
 static void serve(struct nvrtc_api *nvrtc, struct precompiler *precompiler, struct text line,
                   struct arena *a)
 {

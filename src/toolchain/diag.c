@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diag.c - boil a compiler's log down to what can be acted on.
+ * diag.c - reduce a compiler's log to actionable errors.
  *
- * A log is read once into a short list of errors; each has the place the
- * compiler named, the user's own line, the assertion's text and the frame of
- * the call the user wrote. The first one leads; its meaning comes from a table
- * of texts that CuTe and NVRTC are known to print.
+ * A log is read once into a short list of errors; each has the place that the compiler named, the
+ * user's own line, the assertion's text and the user's call. The first one becomes the summary; its
+ * meaning comes from a table of messages known from CuTe and NVRTC.
  *
  * EDG (NVRTC, nvcc) prints an error, the notes on it ("this candidate was
- * rejected because ..."), then the chain of instantiations. The chain belongs
- * to the error, however many notes stand between.
+ * rejected because ..."), then the chain of instantiations. The chain belongs to the error, however
+ * many notes are between them.
  */
 #include "toolchain/diag.h"
 
@@ -25,7 +24,8 @@
 enum { MAX_ERRORS = 8, MAX_MESSAGE = 400, MAX_FRAME = 420, MAX_CALL = 100 };
 
 static const char end_of_source[] = "end of source";
-static const char name_map[] = "__nv_name_map"; /* where NVRTC puts the asked-for kernels */
+/* the file in which NVRTC puts the requested kernels */
+static const char name_map[] = "__nv_name_map";
 
 struct diag_fault {
     struct text file, message;
@@ -213,7 +213,7 @@ static bool parse_gcc(struct text line, struct diag_fault *f)
     return true;
 }
 
-/* ptxas, the linker, and whatever else says error. */
+/* ptxas, the linker, and any other line with "error". */
 static bool parse_other(struct text line, struct diag_fault *f)
 {
     const char *error = find(line, "error   :");
@@ -258,8 +258,8 @@ static int line_in_candidate(struct text frame, const struct diag_fault *f, cons
     return is_candidate(file, name) ? number_at(p + 8, end) : 0;
 }
 
-/* One line of the chain. The innermost line of the candidate is the user's; what was
- * instantiated there is what the user called. */
+/* One line of the chain. The innermost line in the candidate is the user's, and what was
+ * instantiated there is the user's call. */
 static void read_frame(struct diag_fault *f, struct text frame, const char *name)
 {
     int n = line_in_candidate(frame, f, name);
@@ -328,7 +328,7 @@ static int read_faults(struct text log, const char *name, struct diag_fault *fau
             read_frame(last, text_trim(line), name);
         } else if (state != CLOSED && (find(line, "): note") || find(line, ": note:"))) {
             read_note(last, line, name);
-            state = IN_NOTES; /* candidates the compiler did not take */
+            state = IN_NOTES; /* candidates that the compiler rejected */
         } else if (state == IN_ERROR) {
             read_context(last, line, ++since);
         }
@@ -376,7 +376,7 @@ static char *message_text(struct arena *a, struct text m)
     return out;
 }
 
-/* An assertion without text is quoted by its condition. */
+/* For an assertion without text its condition is quoted. */
 static char *fault_text(struct arena *a, const struct diag_fault *f)
 {
     char *m = message_text(a, f->message);
@@ -441,7 +441,7 @@ static void add_finding(struct verdict *v, const struct diag_fault *f, struct te
     for (int i = 0; i < v->finding_count; i++)
         if (f->user_line > 0 &&
             strcmp(v->findings[i].where, arena_printf(a, "%s:%d", name, f->user_line)) == 0)
-            return; /* one per line: the rest follows from it */
+            return; /* one per line: later ones are consequences */
     out->kind = "compile error";
     out->where = f->user_line > 0 ? arena_printf(a, "%s:%d", name, f->user_line)
                  : find(f->file, name_map) || f->line == 0
@@ -494,7 +494,7 @@ static char *detail_text(const struct diag_fault *lead, const struct verdict *v,
 }
 
 /* The part of the user's line that calls `name` ("cute::gemm"), up to its closing parenthesis;
- * the whole line when it does not say so. */
+ * the whole line if there is no such call. */
 static struct text call_text(struct text line, struct text name)
 {
     const char *end = line.data + line.len, *at, *p;
@@ -535,7 +535,7 @@ static const char *summary_text(const struct diag_fault *f, const struct finding
     return arena_printf(a, "%s: %s: %s", lead->where, clipped(a, line, MAX_CALL), cause);
 }
 
-/* ptxas -v tells the size before it gives up without a word. */
+/* ptxas -v prints the size, then fails without a message. */
 static bool find_smem_fault(struct text log, struct diag_fault *f, struct arena *a)
 {
     for (struct text rest = log; rest.len > 0;) {
@@ -554,7 +554,7 @@ static bool find_smem_fault(struct text log, struct diag_fault *f, struct arena 
     return false;
 }
 
-/* Where the plan names a kernel that could not be instantiated. */
+/* The line where the plan names a kernel that could not be instantiated. */
 static void place_name_fault(struct diag_fault *f, struct text source)
 {
     const char *open = find(f->message, "was: \""), *end = f->message.data + f->message.len;
@@ -610,8 +610,8 @@ static void place_link_fault(struct diag_fault *f, struct text source)
     }
 }
 
-/* What cannot be the cause goes: a kernel that is not found when the source itself does not
- * compile. An open brace makes the rest of the file mean something else, so it leads. */
+/* Drops errors that cannot be the cause: a missing kernel if the source itself does not compile. An
+ * unclosed brace changes the meaning of the rest, so it comes first. */
 static int order_faults(struct diag_fault *faults, int count)
 {
     int kept = 0;

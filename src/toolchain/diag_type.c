@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diag_type.c - C++ type names as a CuTe user would write them.
+ * diag_type.c - shorten C++ type names to CuTe's notation.
  *
  * A compiler prints cute::Layout<cute::tuple<cute::_8, cute::C<4>>, ...>; the
  * user thinks (_8,_4):(_1,_8). A small recursive reader of name<arguments>;
- * whatever it does not know is copied without namespaces.
+ * unknown names are copied without namespaces.
  */
 #include "base/buf.h"
 #include "toolchain/diag.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gate.c - what is refused before anything is built or run.
+ * gate.c - check a candidate's tokens before anything is built or run.
  *
- * Four groups of rules: what may be included, what preprocessor tricks are
- * out, what a plan may be made of, and state that would outlive a launch.
+ * Four groups of rules: allowed includes, forbidden preprocessor tricks, allowed contents of a
+ * plan, and state that would outlive a launch.
  */
 #include "toolchain/gate.h"
 
@@ -64,7 +64,7 @@ static bool listed(struct text t, const char *const *list, size_t count)
     return false;
 }
 
-/* The name between <> or "": from the text itself, as tokens would split it. */
+/* The name between <> or "", taken from the text, because tokens would split it. */
 static bool include_name(struct gate *g, size_t first, size_t end, struct text *out)
 {
     const struct token *t = &g->t.at[first], *last = &g->t.at[end - 1];
@@ -163,7 +163,7 @@ static void check_directive(struct gate *g, size_t hash, size_t end)
                  word->text.data);
 }
 
-/* A splice for some compilers and not for others: they would read different files. */
+/* Some compilers treat this as a splice and others do not, so they would read different sources. */
 static void check_splices(struct gate *g)
 {
     int line = 1;
@@ -205,7 +205,7 @@ static const struct word_rule {
     int half;         /* where it is refused */
     const char *reason;
 } word_rules[] = {
-    /* The planner would survive these; the exported plan is host code, which must not have them. */
+    /* Harmless in the planner, but the exported plan is host code, which must not contain them. */
     {"asm", HALF_HOST, "no assembly in a plan"},
     {"__asm*", HALF_HOST, "no assembly in a plan"},
     {"__attribute__", HALF_HOST, "no attributes in a plan"},
@@ -250,7 +250,7 @@ static void check_words(struct gate *g)
 
 /* ---- strings ------------------------------------------------------------------------- */
 
-/* The character at *p, an escape taken for what it means; *p goes on. */
+/* The character at *p with escapes decoded; advances *p. */
 static int unescaped(const char **p, const char *end)
 {
     const char *s = *p;
@@ -273,9 +273,9 @@ static int unescaped(const char **p, const char *end)
     return base > 0 ? (int)value : '\\';
 }
 
-/* The compiler's own comments say where assembly begins and ends; a comment inside could say it
- * too, and what follows would pass for the compiler's code (ptx_statements.h). Strings that follow
- * each other are one. */
+/* The compiler's comments mark where inline assembly begins and ends; a comment inside could
+ * imitate them, so that what follows would look like the compiler's code (ptx_statements.h).
+ * Adjacent strings are one. */
 static void check_strings(struct gate *g)
 {
     int before = 0;
@@ -311,7 +311,7 @@ static void check_strings(struct gate *g)
 
 /* ---- state ---------------------------------------------------------------------------- */
 
-/* From a storage word on: is this a variable that can change, or a function, or a constant? */
+/* After a storage keyword: is this a mutable variable, a function, or a constant? */
 static bool declares_state(const struct gate *g, size_t i)
 {
     int angle = 0;

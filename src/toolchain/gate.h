@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gate.h - what is refused before anything is built or run.
+ * gate.h - check a candidate's tokens before anything is built or run.
  *
  * The gate reads tokens, not text, so comments, strings and line splices hide
- * nothing. It is the first wall, not the only one: plans also run confined,
- * and ptx_state() checks what the compiler really produced.
+ * nothing. It is only the first check: plans also run confined, and ptx_check_state() checks what
+ * the compiler produced.
  *
  *     if (gate_refuses(source, "my.cu", a, &verdict)) ...      verdict.kind is REFUSED
  *
@@ -20,7 +20,7 @@
 
 enum { GATE_SOURCE_MAX = 512 << 10 };
 
-/* What a kernel is to be written in: CuTe that is really used, or CUDA C++ without any of it. */
+/* The required language: CuTe that is really used, or CUDA C++ without CuTe. */
 enum gate_target { GATE_CUTE, GATE_CUDA };
 bool gate_refuses_as(enum gate_target target, struct text source, const char *name, struct arena *a,
                      struct verdict *out);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gate_cute.c - what the source must have to be CuTe, before it is compiled.
+ * gate_cute.c - check before compiling that a source claims to use CuTe.
  *
  * A kernel, and a header of CuTe. Whether CuTe does the work is decided from
- * the compiled code (ptx_cute.h), by the files its lines come from; so no
- * candidate may say that a line comes from another file.
+ * the compiled code (ptx_cute.h), by the files its lines come from; so no candidate may claim that
+ * a line comes from another file.
  */
 #include "toolchain/gate.h"
 
@@ -27,7 +27,7 @@ static bool includes_cute(const struct gate *g)
 
 /* ---- #line, however it is spelled ---------------------------------------- */
 
-/* Behind blanks and comments, which may have several lines. */
+/* Skips blanks and comments, which may span lines. */
 static const char *skip_blanks(const char *p, const char *end)
 {
     for (;;) {
@@ -81,8 +81,8 @@ static struct text spliced(struct text source, struct arena *a)
     return (struct text){out, n};
 }
 
-/* Asks at every place where a directive could begin, were all before it read in the candidate's
- * favour: at a line's begin, and where a comment ends. So it does not matter how a lexer reads it.
+/* Checks every place where a directive could possibly begin: at the start of a line and at the end
+ * of a comment. So the result does not depend on how a lexer reads the source.
  */
 static bool moves_lines(struct text t)
 {

@@ -3,8 +3,7 @@
  * launch_list.c - see launch_list.h.
  *
  * Invariants
- * 1. Nothing of the answer is in the result but what was checked: strings, numbers and lists are
- *    made anew.
+ * 1. The result contains only checked data: strings, numbers and lists are created anew.
  * 2. The limits are the planner's (runner/plan/planner_api.c): a list that passes here could have
  *    come from there.
  */
@@ -88,7 +87,7 @@ static bool buffer_exists(const struct list *l, const char *name)
     return false;
 }
 
-/* Where in a buffer; how large inputs and outputs are is checked when they are bound. */
+/* A place in a buffer; sizes of inputs and outputs are checked when they are bound. */
 static bool take_place(struct list *l, const json_t *v, json_t *to)
 {
     const char *name = json_string_value(json_object_get(v, "buffer"));

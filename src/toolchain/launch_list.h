@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * launch_list.h - a launch list from a process that holds foreign code: checked, and copied.
+ * launch_list.h - check and copy a launch list that comes from a process with foreign code.
  *
- * A plan in a .cu file is interpreted by cutegen-planner, whose word counts. A plan in Python runs
- * as foreign code and may answer with anything. What is known of its list is copied into a new one
- * after it was checked as the planner checks (limits, names, places); everything else is dropped.
+ * A plan in a .cu file is interpreted by cutegen-planner, which is trusted. A plan in Python runs
+ * as foreign code and may answer anything. Known members of its list are copied into a new one
+ * after the planner's own checks (limits, names, offsets); everything else is dropped.
  *
  *     if (!launch_list_take(said, &where, a, &list, &verdict)) ...     BAD_PLAN or BAD_LAUNCH
  */

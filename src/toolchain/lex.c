@@ -3,10 +3,9 @@
  * lex.c - C++ source as tokens.
  *
  * Invariants
- * 1. Works on a copy without line splices; line_of[] says for each byte of it
- *    on which line of the file it stood.
- * 2. An unterminated comment or string ends with the file: never an error,
- *    the compiler will say it better.
+ * 1. Works on a copy without line splices; line_of[] has each byte's line in the original file.
+ * 2. An unterminated comment or string ends with the file: never an error here, since the
+ *    compiler's message is better.
  */
 #include "toolchain/lex.h"
 

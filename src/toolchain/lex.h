@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lex.h - C++ source as tokens, enough to judge it without compiling it.
+ * lex.h - split C++ source into tokens, enough to check it without compiling.
  *
  * Line splices, comments, strings, raw strings and characters are handled as
  * a compiler would, so that nothing hides in them; there is no preprocessing.
@@ -16,7 +16,7 @@ enum token_kind { TOKEN_NAME, TOKEN_NUMBER, TOKEN_STRING, TOKEN_CHAR, TOKEN_PUNC
 struct token {
     enum token_kind kind;
     struct text text; /* a string with its quotes */
-    int line;         /* of the file, from 1 */
+    int line;         /* line of the file, from 1 */
     int last_line;    /* where it ends */
     bool first;       /* on its logical line: '#' here begins a directive */
 };

@@ -2,9 +2,9 @@
 /*
  * marked_header.h - CuTe's header of pointers, with a mark in the code of every access through it.
  *
- * For ptx_cute.h, where line information does not say enough: the compiler
- * moves address arithmetic out of loops, and its lines with it. An access that
- * is marked stays marked. The mark is a random word that no candidate knows.
+ * For ptx_cute.h, when line information is not enough: the compiler moves address arithmetic out of
+ * loops together with its lines. An access that is marked stays marked. The mark is a random word
+ * that no candidate knows.
  */
 #ifndef TOOLCHAIN_MARKED_HEADER_H
 #define TOOLCHAIN_MARKED_HEADER_H
@@ -15,7 +15,8 @@
 
 #define MARKED_HEADER_NAME "cute/pointer.hpp"
 
-/* From the folder of `includes` that has it; NULL: none has, or it is not as we know it. */
+/* Read from the folder of `includes` that has it; NULL: none has it, or it differs from known
+ * versions. */
 char *marked_header(const json_t *includes, const char *mark, struct arena *a);
 
 #endif

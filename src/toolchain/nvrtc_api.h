@@ -2,7 +2,7 @@
 /*
  * nvrtc_api.h - the part of NVRTC that the builder calls, loaded with dlopen.
  *
- * Declared here by hand, so that building cutegen needs no CUDA header.
+ * Declared here so that building cutegen needs no CUDA header.
  */
 #ifndef TOOLCHAIN_NVRTC_API_H
 #define TOOLCHAIN_NVRTC_API_H

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pch_memory.c - precompiled headers come back in large pages.
+ * pch_memory.c - load precompiled headers into large pages.
  *
  * NVRTC parses in one heap of nvrtcSetPCHHeapSize() bytes. It takes a
  * precompiled header back by mapping its file into that heap, 64 KB at a
- * time, and then writes to most of it: every page is a fault and a copy,
- * 150,000 of them for what is learned from a GEMM (precompiled_source.h). mmap() as NVRTC
- * calls it is this one: the heap asks for large pages, and pieces of the file
- * are read into it. Such a file does not change once it is there, so what
- * the heap holds is the same.
+ * time, and then writes to most of it: every page is a fault and a copy, 150,000 of them for a
+ * precompiled GEMM (precompiled_source.h). mmap() as NVRTC calls it is this one: the heap asks for
+ * large pages, and pieces of the file are read into it. Such a file never changes, so reading it is
+ * equivalent to mapping it.
  */
-#undef _FILE_OFFSET_BITS /* mmap() shall be mmap(), not another name of mmap64() */
+#undef _FILE_OFFSET_BITS /* we need to define mmap() itself, not an alias of mmap64() */
 
 #include "toolchain/pch_memory.h"
 

@@ -2,8 +2,7 @@
 /*
  * pch_memory.h - the heap NVRTC parses in.
  *
- * A program that is linked with pch_memory.c, and exports its symbols, gets
- * this heap in large pages.
+ * In a program that links pch_memory.c and exports its symbols, this heap has large pages.
  */
 #ifndef TOOLCHAIN_PCH_MEMORY_H
 #define TOOLCHAIN_PCH_MEMORY_H

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan.c - the plan half: compile it to PTX, have the planner interpret it.
+ * plan.c - the plan half: compile it to PTX and let the planner interpret it.
  *
- * Hides the two conversations and what an end without an answer means. The
- * planner is a program of ours that runs no code of the candidate; when it
- * ends in another way than by answering, the plan gets the blame all the same.
+ * Hides both protocols and the meaning of an exit without an answer. The planner is our program and
+ * runs no code of the candidate; still, if it ends without answering, the plan is blamed.
  */
 #include "toolchain/plan.h"
 
@@ -20,8 +19,9 @@
 #include <string.h>
 
 enum {
-    COMPILE_CPU_MS = 10000,    /* of the compiler; a plan takes a hundredth of it */
-    PLAN_DEADLINE_MS = 120000, /* the planner counts steps: this is for a fault of ours */
+    COMPILE_CPU_MS = 10000, /* CPU time of the compiler; a plan takes a hundredth of this */
+    /* a safeguard against our own bugs, since the planner counts steps */
+    PLAN_DEADLINE_MS = 120000,
     ANSWER_LIMIT = 8 << 20,
 };
 
@@ -36,7 +36,7 @@ static void verdict_set(struct verdict *v, enum verdict_kind kind, const char *s
     v->detail = "";
 }
 
-/* The plan as the compiler sees it, in its lines; kernels behind it may change. */
+/* The plan as the compiler sees it, with its line numbers; later kernels may change. */
 static struct text plan_half(struct text source, struct arena *a)
 {
     struct text view = halves_view(source, HALF_HOST, a);
@@ -96,7 +96,7 @@ bool plan_compile(struct builder *b, struct text source, const char *name, const
         return true;
     if (!builder_ask(b, &q, a, &answer, verdict, err))
         return error_add(err, "compiling the plan");
-    if (answer == NULL) /* late or dead: the verdict says so */
+    if (answer == NULL) /* it was late or died, which the verdict says */
         return true;
     if (!json_bool_or(answer, "compiled", false)) {
         refuse(answer, source, path_base(name), a, verdict);
@@ -174,7 +174,7 @@ static void refused(const json_t *answer, struct text source, const char *name, 
         arena_printf(a, "%s: %s\n    %s\n", v->findings[0].where, text, v->findings[0].line);
 }
 
-/* It sees the plan's PTX and writes its answer; its own filter (planner_confine.c) is inside. */
+/* It may read the plan's PTX and write its answer; it adds its own filter (planner_confine.c). */
 static void confine_planner(const char *program, const char *ptx_path, struct arena *a,
                             struct confine_policy *policy)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan.h - the plan half: compile it to PTX, have the planner interpret it.
+ * plan.h - the plan half: compile it to PTX and let the planner interpret it.
  *
  *     plan_compile(builder, source, "candidate.cu", dir, a, &ptx, &verdict, err)
  *     plan_run(ptx, request, source, "candidate.cu", a, &launches, &verdict, err)
@@ -10,8 +10,8 @@
  * return, leaves its memory, or does what a plan may not), or BAD_LAUNCH (a
  * launch no device takes). PASS: go on.
  *
- * A plan that was compiled before, whatever the kernels beside it, comes from
- * the cache without asking the builder's process.
+ * A plan compiled earlier, even with other kernels beside it, comes from the cache without asking
+ * the builder's process.
  */
 #ifndef TOOLCHAIN_PLAN_H
 #define TOOLCHAIN_PLAN_H
@@ -20,7 +20,7 @@
 #include "model.h"
 #include "toolchain/builder.h"
 
-/* `name` is what the user calls the file; `dir` takes the PTX. */
+/* `name` is the user's name for the file; the PTX is written to `dir`. */
 bool plan_compile(struct builder *b, struct text source, const char *name, const char *dir,
                   struct arena *a, const char **ptx_path, struct verdict *verdict,
                   struct error *err);
@@ -28,8 +28,8 @@ bool plan_compile(struct builder *b, struct text source, const char *name, const
 /* The planner's request for a task on a device (docs/architecture.md, Planner). New reference. */
 json_t *plan_request(const struct task *task, const struct device *device);
 
-/* `launches` is a new reference when the verdict is PASS; else NULL. `source` and `name` are for
- * the verdict's lines. */
+/* `launches` is a new reference if the verdict is PASS, else NULL. `source` and `name` are for the
+ * verdict's lines. */
 bool plan_run(const char *ptx_path, const json_t *request, struct text source, const char *name,
               struct arena *a, json_t **launches, struct verdict *verdict, struct error *err);
 

@@ -2,8 +2,8 @@
 /*
  * precompiled_source.c - a candidate as a header; see precompiled_source.h.
  *
- * Kernels become static device functions without a caller: NVRTC instantiates
- * what they need while it precompiles, and emits nothing of them.
+ * Kernels become static device functions without a caller: NVRTC instantiates what they need while
+ * it precompiles, but emits no code for them.
  */
 #include "toolchain/precompiled_source.h"
 
@@ -12,7 +12,7 @@
 
 enum { HEADER_LIMIT = 8 << 20, MAX_NAMES = 64 };
 
-/* What only a kernel may have. */
+/* Qualifiers that only a kernel may have. */
 static bool is_kernel_word(const struct token *t, bool *has_list)
 {
     static const struct {
@@ -57,7 +57,8 @@ static void put_tokens(struct buf *b, struct tokens t, size_t from, size_t to)
     }
 }
 
-/* Splits into include lines and the rest; false when it is not as precompiled_source.h says. */
+/* Splits into include lines and the rest; false if precompiled_source.h's restrictions are
+ * violated. */
 static bool split(struct tokens t, struct buf *includes, struct buf *code)
 {
     bool begun = false;
@@ -82,7 +83,7 @@ static bool split(struct tokens t, struct buf *includes, struct buf *code)
         begun = true;
         if (k->kind == TOKEN_NAME && token_is(k, "extern") && i + 1 < t.count &&
             t.at[i + 1].kind == TOKEN_STRING)
-            return false; /* linkage knows no namespaces */
+            return false; /* extern "C" ignores namespaces */
         if (k->kind == TOKEN_NAME && is_kernel_word(k, &list)) {
             if (token_is(k, "__global__"))
                 buf_puts(code, "static __attribute__((unused)) __device__ ");

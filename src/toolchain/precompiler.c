@@ -3,11 +3,10 @@
  * precompiler.c - the builder's second process; see precompiler.h.
  *
  * Invariants
- * 1. The child is asked only for a kernel it has learned, under its options
- *    and after its include lines: the header is of use for nothing else, and
- *    large.
- * 2. It ends with the builder, and when its socket closes: a confined process may send no signal
- *    else, so that kill() alone would not end it.
+ * 1. The child is asked only for the kernel it has precompiled, with the same options and include
+ *    lines: the header is large and useless for anything else.
+ * 2. It ends with the builder and when its socket closes: a confined process may not send signals,
+ *    so kill() would not end it.
  */
 #include "toolchain/precompiler.h"
 
@@ -40,9 +39,9 @@ struct precompiler {
     pid_t child; /* 0: none */
     int fd;
     bool ready;       /* it has learned */
-    bool asked;       /* the answer that is seen next was its own */
-    bool late;        /* it was not ready when that answer was asked for */
-    int64_t plain_ms; /* what the learned source took without all this */
+    bool asked;       /* the next answer passed to precompiler_see() came from the child */
+    bool late;        /* it was not ready for that request */
+    int64_t plain_ms; /* compile time of the precompiled source without the child */
     struct arena *a;  /* of the child's life */
     struct text includes;
     const char *options, *dir;
@@ -57,7 +56,7 @@ struct precompiler *precompiler_new(int least_ms)
     return l;
 }
 
-/* All that decides which precompiled header fits. */
+/* Everything that decides which precompiled header fits. */
 static const char *options_of(const json_t *request, struct arena *a)
 {
     return arena_printf(a, "%s %s %s %s", json_string_or(request, "arch", ""),
@@ -100,7 +99,7 @@ void precompiler_free(struct precompiler *l)
     xfree(l);
 }
 
-/* Its first line says that it has learned. */
+/* Its first line says that precompiling is done. */
 static bool is_ready(struct precompiler *l)
 {
     struct pollfd p = {.fd = l->fd, .events = POLLIN};
@@ -162,7 +161,7 @@ bool precompiler_ask(struct precompiler *l, const json_t *request, struct text d
         ok = send_line(l->fd, line) && read_line(l->fd, &said) &&
              json_parse(buf_text(&said), "the precompiler's answer", answer, &ignored);
         if (!ok)
-            forget(l); /* whatever killed it, we shall see it ourselves */
+            forget(l); /* the cause of its death will show up here, too */
         else if (json_bool_or(*answer, "again", false)) {
             json_decref(*answer);
             *answer = NULL;
@@ -175,7 +174,7 @@ bool precompiler_ask(struct precompiler *l, const json_t *request, struct text d
     return ok;
 }
 
-/* As much CPU time as the asker gives one compile. */
+/* The same CPU time as the client allows for one compile. */
 static void limit_cpu(const json_t *request)
 {
     json_int_t ms = json_int_or(request, "deadline_ms", 0);
@@ -260,7 +259,7 @@ static void learn(struct precompiler *l, const json_t *request, struct text devi
     l->options = options_of(request, a);
     l->dir = dir;
     l->names = json_deep_copy(json_object_get(request, "names"));
-    /* One that no longer helps was as slow as none. */
+    /* Drops a child that was no faster than compiling without it. */
     l->plain_ms = l->asked && before_ms > took_ms ? before_ms : took_ms;
     l->fd = pair[0];
     fflush(NULL);
@@ -287,6 +286,6 @@ void precompiler_see(struct precompiler *l, const json_t *request, struct text d
     if (l->least_ms <= 0 || took_ms < l->least_ms || !json_bool_or(answer, "compiled", false))
         return;
     if (l->asked ? took_ms < 3 * l->plain_ms / 4 : l->child > 0 && l->late)
-        return; /* it helps, or could not be asked yet */
+        return; /* it helps, or was not ready */
     learn(l, request, device, took_ms, compile, ctx);
 }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * precompiler.h - a second process of a builder, in which the last kernel is precompiled
+ * precompiler.h - a second process of a builder that has the last kernel precompiled
  * (precompiled_source.h).
  *
- * The builder forks it after a compile that took long and goes on as before;
- * once the child is done it gets the requests that begin as that kernel did.
- * Its death does no harm: the builder does the work itself then.
+ * The builder forks it after a slow compile and continues; once the child is ready it gets the
+ * requests that begin like that kernel. Its death does no harm: the builder then compiles itself.
  *
  *     struct precompiler *l = precompiler_new(3000);
  *     if (!precompiler_ask(l, request, device, line, a, &answer)) ... compile here
- *     precompiler_see(l, request, device, answer, serve, ctx);        after the answer was given
+ *     precompiler_see(l, request, device, answer, serve, ctx); after the answer was sent
  *
  * A builder's lives until the builder ends.
  */
@@ -22,18 +21,18 @@
 
 struct precompiler;
 
-/* What the child compiles with. */
+/* The child's compile options. */
 struct prelude {
     const char *header; /* the text of PRELUDE_NAME */
     const char *dir;    /* for its precompiled headers */
 };
 #define PRELUDE_NAME "cutegen_learned.h"
 
-/* Compiles one request; a request without "source" is the learning itself. NULL: it failed. */
+/* Compiles one request; one without "source" precompiles the prelude. NULL: it failed. */
 typedef json_t *precompiler_compile(void *ctx, const json_t *request, const struct prelude *prelude,
                                     struct arena *a);
 
-/* least_ms: what a compile must have taken to be learned from; 0: nothing is learned. */
+/* least_ms: precompile kernels whose compile took at least this long; 0: never. */
 struct precompiler *precompiler_new(int least_ms);
 void precompiler_free(struct precompiler *l); /* its child ends */
 bool precompiler_ask(struct precompiler *l, const json_t *request, struct text device,

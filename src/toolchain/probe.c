@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe.c - all checks of `cutegen doctor`, side by side.
+ * probe.c - all checks of `cutegen doctor`, in parallel.
  *
  * To add a check: a function that fills a struct check, and a row in `probes`.
- * Children for foreign libraries are forked first, while there is one thread;
- * then every probe has a thread of its own.
+ * Children for foreign libraries are forked first, while there is only one thread; then every probe
+ * gets a thread.
  *
  * Invariants
  * 1. No probe waits past the deadline all of them share.
- * 2. A key is never read here: whether it is there comes with the request.
+ * 2. Keys are never read here: the request says which are set.
  */
 #include "toolchain/probe.h"
 
@@ -35,7 +35,7 @@ struct check {
     json_t *more; /* further members; NULL: none */
 };
 
-/* What all probes see. Read-only once the threads run. */
+/* Input of all probes; read-only once the threads run. */
 struct scene {
     const struct probe_request *req;
     struct tools tools;
@@ -62,7 +62,7 @@ struct probe_row {
 
 /* ---- helpers ---------------------------------------------------------------- */
 
-/* Runs a program until the shared deadline; its first line of output, or NULL. */
+/* Runs a program until the shared deadline; returns its first line of output, or NULL. */
 static const char *first_line(const struct scene *s, struct arena *a, const char *const *argv,
                               const char **why)
 {
@@ -123,7 +123,7 @@ static void set_ok(struct check *c, const char *text, const char *version, const
     c->path = path;
 }
 
-/* A program that only has to say its version. */
+/* A program that is only asked for its version. */
 static void look_at_program(const struct scene *s, struct arena *a, struct check *c,
                             const char *path, const char *label)
 {
@@ -207,7 +207,7 @@ static void look_at_nvcc(const struct scene *s, struct arena *a, struct check *c
         set_broken(c, arena_printf(a, "%s: %s", s->tools.nvcc, why), "reinstall the toolkit");
 }
 
-/* Without importing torch, which takes seconds: its version file says enough. */
+/* Reads torch's version file, because importing torch takes seconds. */
 static const char torch_script[] =
     "import importlib.util as u, os, sys\n"
     "s = u.find_spec('torch')\n"
@@ -288,7 +288,7 @@ static const char *gpu_text(const json_t *list, struct arena *a)
     return out;
 }
 
-/* What stands behind `word` in the line of the probe's answer that begins with it; NULL: none. */
+/* The text after `word` in the line of the probe's answer that begins with it; NULL: none. */
 static const char *answer_line(const char *out, const char *word)
 {
     struct text rest = text_of(out);
@@ -327,7 +327,7 @@ static void look_at_gpus(const struct scene *s, struct arena *a, struct check *c
     json_decref(nvml);
 }
 
-/* May an ordinary user read GPU counters? NULL: yes. `root_may`: only root does. */
+/* Why an ordinary user may not read GPU counters; NULL: they may. `root_may`: only root may. */
 static const char *counter_fault(struct arena *a, bool *root_may)
 {
     struct error ignored = {0};
@@ -426,7 +426,8 @@ static void look_at_disk(const struct scene *s, struct arena *a, struct check *c
     c->more = json_pack("{s:f, s:f}", "free_bytes", runs, "free_memory_bytes", shared);
 }
 
-/* What a GPU's driver says inside the layers: NULL, that it starts; "", that there is none. */
+/* How a GPU's driver behaves in confinement: NULL: it starts; "": there is none; else its message.
+ */
 static const char *closed_driver(const struct scene *s, struct arena *a)
 {
     const char *out = probe_collect(s->confined_pid, s->confined_fd, s->until_ms, a).data;
@@ -441,7 +442,7 @@ static const char *closed_driver(const struct scene *s, struct arena *a)
     return answer_line(out, "no libcuda") ? "libcuda is not found there" : "it does not answer";
 }
 
-/* Which layers hold around a candidate's processes, by trying them. */
+/* Which confinement layers work here, found by trying them. */
 static void look_at_layers(const struct scene *s, struct arena *a, struct check *c)
 {
     struct confine_report r;
@@ -524,7 +525,7 @@ static json_t *check_json(const struct probe *p)
     return o;
 }
 
-/* Takes the results together in the order of the table. */
+/* Collects the results in the order of the table. */
 static json_t *conclude(const struct probe *all, size_t count)
 {
     json_t *checks = json_array(), *report;

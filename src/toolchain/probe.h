@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe.h - what this machine has, for `cutegen doctor`.
+ * probe.h - find out what this machine has, for `cutegen doctor`.
  *
  * Looks at compilers, NVRTC, CuTe, PyTorch, GPUs, profilers, models and disk,
- * all at once and each with a deadline, so that the whole takes no longer
- * than its slowest part may: PROBE_DEADLINE_MS. What can hang or crash (a
- * driver, a foreign library) is examined in a process of its own.
+ * in parallel and each with a deadline, so that everything takes at most PROBE_DEADLINE_MS. What
+ * can hang or crash (a driver, a foreign library) is examined in a separate process.
  *
  *     probe_machine(&request, a, &report, err);      report is a new reference
  *
@@ -21,13 +20,13 @@
 
 #include <jansson.h>
 
-enum { PROBE_DEADLINE_MS = 30000 }; /* for what hangs: a busy machine is slow, not broken */
+enum { PROBE_DEADLINE_MS = 30000 }; /* long, because a busy machine is slow, not broken */
 
 struct probe_request {
     const char *cc, *python, *cuda, *cutlass; /* as configured; NULL: found */
     const char *runs_dir;
     const char *model;       /* as configured: "builtin", "openai:..." */
-    const json_t *providers; /* llm_providers(): which keys are there; NULL: not known */
+    const json_t *providers; /* llm_providers(): which keys are set; NULL: unknown */
 };
 
 bool probe_machine(const struct probe_request *req, struct arena *a, json_t **report,

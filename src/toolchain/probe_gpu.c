@@ -2,8 +2,8 @@
 /*
  * probe_gpu.c - the driver and NVRTC, examined from a child process.
  *
- * NVML answers in milliseconds and is asked first; cuInit() can take seconds
- * on a machine whose GPUs sleep, and says whether CUDA really works.
+ * NVML answers in milliseconds and is asked first; cuInit() can take seconds if GPUs are asleep,
+ * but shows whether CUDA really works.
  */
 #include "toolchain/probe_gpu.h"
 
@@ -167,7 +167,7 @@ void probe_gpus(int fd, const char *unused)
     dprintf(fd, "end\n");
 }
 
-/* A context, inside the layers that a runner and an oracle have: "opened", or why not. */
+/* Creates a context in the confinement of a runner and an oracle: "opened", or why not. */
 static _Noreturn void open_confined(const struct confine_policy *p, const struct proc_birth *birth,
                                     int fd)
 {

@@ -24,8 +24,8 @@ struct text probe_collect(pid_t pid, int fd, int64_t until_ms, struct arena *a);
 
 /* Writes "nvml NAME|CAPABILITY|BYTES" and "cuda NAME|CAPABILITY|BYTES" lines, or "no ...". */
 void probe_gpus(int fd, const char *unused);
-/* Inside the layers, with the folders of LD_LIBRARY_PATH in `libraries` (may be NULL): "opened",
- * "closed WHY" or "no libcuda". */
+/* Opens the driver in confinement, with the folders of LD_LIBRARY_PATH in `libraries` (may be
+ * NULL): "opened", "closed WHY" or "no libcuda". */
 void probe_confined_gpu(int fd, const char *libraries);
 /* Writes "version MAJOR.MINOR", or "broken WHY". */
 void probe_nvrtc(int fd, const char *library);

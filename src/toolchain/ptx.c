@@ -3,8 +3,8 @@
  * ptx.c - reading PTX text line by line.
  *
  * NVRTC writes one module variable per line: a directive of a state space, a
- * name, maybe an initialiser, a semicolon. A variable stays when its name is
- * met anywhere outside its own line, kept initialisers of others included.
+ * name, maybe an initialiser, a semicolon. A variable is kept if its name occurs anywhere outside
+ * its own line, including in initialisers of kept variables.
  */
 #include "toolchain/ptx.h"
 
@@ -96,7 +96,7 @@ static void collect(struct ptx_names *n, struct text ptx, struct arena *a)
     }
 }
 
-/* Marks what a stretch of text names, and what the marked ones name in turn. */
+/* Marks variables named in a piece of text, and those named by marked variables in turn. */
 static void mark(struct ptx_names *n, const char *p, size_t len)
 {
     const char *end = p + len;

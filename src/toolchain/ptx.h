@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ptx.h - what can be read from PTX text, and what can be left out of it.
+ * ptx.h - read information from PTX text, and remove unused variables.
  */
 #ifndef TOOLCHAIN_PTX_H
 #define TOOLCHAIN_PTX_H
@@ -10,8 +10,8 @@
 #include <jansson.h>
 
 /*
- * Without the module variables that no kernel names: NVRTC in default-device
- * mode writes out every constant of every header it read.
+ * Removes module variables that no kernel uses: NVRTC in default-device mode emits every constant
+ * of every header.
  */
 struct text ptx_strip(struct text ptx, struct arena *a);
 
@@ -25,9 +25,9 @@ int ptx_source_line(struct text ptx, int number, const char *file);
 struct text ptx_line(struct text ptx, int number);
 
 /*
- * What ptxas -v said in a compiler log, by lowered kernel name:
- * {"_Z5swish...": {"registers": 15, "smem": 0, "stack": 0, "spill_stores": 0, "spill_loads": 0,
- *  "barriers": 0, "cmem": 376}}. A new reference; empty when it said nothing.
+ * ptxas -v's figures in a compiler log, by lowered kernel name: {"_Z5swish...": {"registers": 15,
+ * "smem": 0, "stack": 0, "spill_stores": 0, "spill_loads": 0, "barriers": 0, "cmem": 376}}. A new
+ * reference; empty if there are none.
  */
 json_t *ptx_resources(struct text log);
 

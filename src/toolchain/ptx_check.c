@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ptx_check.c - what the compiled code says that the source could hide.
+ * ptx_check.c - check compiled code for what the source could hide.
  *
  * Invariants
  * 1. State is found by taint: the address of a module variable, and what is
- *    computed from it, may be loaded from but never stored to, nor be stored
- *    itself or handed to a function, where it would be lost sight of. Register names
- *    are unique within a function, so one set per function is enough, and
- *    PTX from a compiler defines before it uses except around loops: the
- *    body is read until nothing new is found.
- * 2. No kernel reads what counts launches or what the machine does beside it:
- *    with that it could tell a timed run from a tested one.
+ *    computed from it, may be loaded from but never stored to, nor stored itself or passed to a
+ *    function, where it could no longer be tracked. Register names are unique within a function, so
+ *    one set per function is enough, and PTX from a compiler defines before it uses except around
+ *    loops: the body is scanned repeatedly until nothing new is found.
+ * 2. No kernel reads launch counters or other machine activity: with these it could distinguish a
+ *    timed run from a tested one.
  */
 #include "toolchain/ptx_check.h"
 
@@ -259,7 +258,7 @@ struct taint {
     int mark[TAINT_SLOTS]; /* 1: module variable; else the function it was met in */
     int function, taken, count;
     bool holds[TAINT_SLOTS]; /* the variable it leads to holds addresses of others */
-    bool full;               /* beyond what can be followed */
+    bool full;               /* too deep to follow */
 };
 
 static size_t taint_slot(const struct taint *t, struct text word)
@@ -319,8 +318,8 @@ static bool global_name(struct text line, struct text *name)
     return false;
 }
 
-/* A variable of the module that holds the address of another: "= generic(table)". What is loaded
- * from it may be that address. */
+/* A module variable initialised with another's address, "= generic(table)": loading from it may
+ * return that address. */
 static bool holds_address(struct text line)
 {
     const char *value = memchr(line.data, '=', line.len);
@@ -407,7 +406,7 @@ static struct text cut_statement(struct text *line)
     return statement;
 }
 
-/* One function's body, read until no register is added. Returns the PTX line of a write, or 0. */
+/* Scans one function's body until no register is added. Returns the PTX line of a write, or 0. */
 static int body_writes(struct taint *t, struct text body, int first_line)
 {
     int before;
@@ -457,7 +456,7 @@ static bool refuse_write(const struct ptx_subject *s, int ptx_at, struct arena *
 }
 
 /* Special registers that count launches or events, tell a graph's launch from another, or tell the
- * time: a kernel could be right until a day that comes after the judgement. */
+ * time, with which a kernel could be right only until some day after it was judged. */
 static const struct counter {
     const char *name;
     bool numbered;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ptx_check.h - what the compiled code says that the source could hide.
+ * ptx_check.h - check compiled code for what the source could hide.
  *
  * Looks at PTX before anything runs:
  * - launches: every argument of a launch list against the kernel's own
  *   parameters (count, size, float against integer) and its launch bounds;
  * - state: no kernel writes a module variable (it would outlive the launch),
- *   none calls what is not in the module (printf, malloc), none reads what
- *   counts launches (%gridid) or tells the time (%globaltimer, %clock64);
- * - module: outside of functions there is only what a module of kernels consists of. For PTX that
- *   foreign code wrote as a whole (ptx_module.c).
- * All return true when all is well; else the verdict has the user's line.
+ *   none calls what is not in the module (printf, malloc), none reads a launch counter (%gridid) or
+ *   the time (%globaltimer, %clock64);
+ * - module: outside functions there are only the parts of a module of kernels. For PTX that foreign
+ *   code wrote as a whole (ptx_module.c). All return true if nothing is wrong; else the verdict has
+ *   the user's line.
  */
 #ifndef TOOLCHAIN_PTX_CHECK_H
 #define TOOLCHAIN_PTX_CHECK_H
@@ -19,7 +19,7 @@
 
 struct ptx_subject {
     struct text ptx, source;
-    const char *name; /* what the user calls the file */
+    const char *name; /* the user's name for the file */
 };
 
 bool ptx_check_launches(const struct ptx_subject *s, const json_t *names, const json_t *launches,

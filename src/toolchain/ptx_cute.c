@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ptx_cute.c - whether compiled code goes to global memory through CuTe.
+ * ptx_cute.c - does compiled code access global memory through CuTe?
  *
  * Invariants
  * 1. A register is `through` when an instruction with a line in CuTe computes
- *    it, or one that reads such a register. What is loaded from memory is not:
- *    an index in memory says nothing about who indexes.
+ *    it, or one that reads such a register. A value loaded from memory is not: an index stored in
+ *    memory does not show who indexes.
  * 2. A mark (marked_header.h) makes what its instruction computes `through`, whatever its line.
  * 3. Register names are unique within a function; its body is read until no
  *    register is added, since loops use before they define.
@@ -43,7 +43,7 @@ static struct text cut_line(struct text *rest)
 
 /* ---- files ----------------------------------------------------------------- */
 
-/* Does the path lie in cute/ or cutlass/ below one of the folders? */
+/* Is the path in cute/ or cutlass/ below one of the folders? */
 static bool is_cute_path(struct text path, const char *const *includes)
 {
     for (; *includes; includes++) {
@@ -98,7 +98,7 @@ static bool is_through(const struct line_reader *r, struct text reg)
     return r->through[slot(r, reg)].data != NULL;
 }
 
-/* Beyond half of the slots nothing is added: fewer accesses count then, never more. */
+/* Nothing is added beyond half of the slots: this can only undercount accesses. */
 static void add_through(struct line_reader *r, struct text reg)
 {
     size_t i = slot(r, reg);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ptx_cute.h - whether compiled code goes to global memory through CuTe.
+ * ptx_cute.h - does compiled code access global memory through CuTe?
  *
- * Decided from line information in the PTX, not from words of the source. An
- * access goes through CuTe when it, or an instruction its address is computed
- * by, comes from a header of CuTe or CUTLASS. Only the innermost place counts:
- * a plain access inside a lambda that CuTe calls is a plain access.
+ * Decided from line information in the PTX, not from the source text. An access goes through CuTe
+ * if it, or an instruction that computes its address, comes from a header of CuTe or CUTLASS. Only
+ * the innermost place counts: a plain access inside a lambda that CuTe calls is a plain access.
  */
 #ifndef TOOLCHAIN_PTX_CUTE_H
 #define TOOLCHAIN_PTX_CUTE_H
@@ -17,14 +16,14 @@ struct cute_use {
     int stores, stores_through; /* of these, the ones that write */
 };
 
-/* `includes`: absolute folders, NULL-terminated; headers are known by their whole path below one of
- * them, which no #line of a candidate names: gate_cute.c refuses those. `mark`: of marked_header.h,
- * where the code was built with it; else NULL. */
+/* `includes`: absolute folders, NULL-terminated; headers are identified by their full path below
+ * one of them, which no #line of a candidate names: gate_cute.c refuses those. `mark`: of
+ * marked_header.h, where the code was built with it; else NULL. */
 struct cute_use ptx_cute_use(struct text ptx, const char *const *includes, const char *mark,
                              struct arena *a);
 
-/* A store through CuTe, or half of all accesses: loops whose addresses the compiler counts up
- * itself lose their line, so not all can be asked for. */
+/* True for a store through CuTe, or half of all accesses: addresses that the compiler increments
+ * itself lose their line, so all accesses cannot be required. */
 bool ptx_cute_enough(const struct cute_use *use);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ptx_module.c - PTX that foreign code wrote as a whole: only what a module of kernels consists of.
+ * ptx_module.c - check PTX written entirely by foreign code: only parts of a module of kernels are
+ * allowed.
  *
- * NVRTC writes the module around a candidate's kernels, so of a .cu file only assembly inside of
- * functions is its author's. PTX from a process with foreign code is foreign from the first line.
- * What stands outside of functions must be on a short list; the inside is ptx_check_state()'s.
+ * NVRTC writes the module around a candidate's kernels, so for a .cu file only inline assembly in
+ * functions is the author's. PTX from a process with foreign code is foreign from the first line.
+ * What is outside functions must be on a short list; ptx_check_state() checks the inside.
  */
 #include "toolchain/ptx_check.h"
 
@@ -33,7 +34,7 @@ static bool is_one_of(struct text word, const char *const *list)
     return false;
 }
 
-/* Does a statement outside of functions belong into a module of kernels? */
+/* Is this statement outside functions allowed in a module of kernels? */
 static bool is_usual(struct text line)
 {
     static const char *const plain[] = {"{", "}", ".version", ".target", ".file", ".address_size",

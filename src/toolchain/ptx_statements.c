@@ -7,8 +7,8 @@
  *    directives that end with their line are on a list, and nothing may follow them there.
  * 2. A brace behind the beginning of a statement is part of it (a vector, an initialiser), unless
  *    the statement is the head of a function or a section.
- * 3. Line marks inside of inline assembly are odd: they would say of an instruction that it came
- *    from somewhere else.
+ * 3. Line marks in inline assembly are rejected: they could attribute an instruction to another
+ *    place.
  */
 #include "toolchain/ptx_statements.h"
 
@@ -159,7 +159,7 @@ static void comment(struct reader *r)
 static void quoted(struct reader *r)
 {
     do {
-        if (r->ptx.data[r->at] == '\\') /* where the string ends would be a matter of opinion */
+        if (r->ptx.data[r->at] == '\\') /* readers could disagree on where the string ends */
             odd(r, "an escape in a string");
         put(r, r->ptx.data[r->at++]);
     } while (r->at < r->ptx.len && r->ptx.data[r->at] != '"' && r->ptx.data[r->at] != '\n');

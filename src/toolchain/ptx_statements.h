@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ptx_statements.h - PTX with one statement on a line, however it was written.
+ * ptx_statements.h - normalise PTX to one statement per line.
  *
- * Inline assembly is a candidate's own text: statements may share a line or be spread over several,
- * and braces stand where they like. A search in PTX uses this form of it:
+ * Inline assembly is a candidate's own text: statements may share a line or span several, and
+ * braces may be anywhere. Searches in PTX use this form:
  *
  *     .visible .global .align 4 .u32 counter;      module scope: at the line's beginning
  *     {                                            so do the braces around a function's body
@@ -21,7 +21,8 @@ struct ptx_statements {
     struct text text; /* in the arena */
     int *line;        /* of the PTX, from 1, where line i + 1 of `text` began; in the arena */
     int count;
-    int odd_line; /* 0, or where something is that no compiler writes; the rest is not to be read */
+    /* 0, or the line of something that no compiler emits; the rest must not be used */
+    int odd_line;
     const char *odd; /* "a comment within the line", ... */
 };
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * simtc.c - PTX to a shared object that the simt device loads: the asking side.
+ * simtc.c - translate PTX to a shared object that the simt device loads: the client side.
  *
- * The object is made in a folder of its own. The cache is here, on the
- * trusted side: cutegen-simtc and the compiler it starts never see it, nor
- * anything else but the PTX, the compiler and that folder.
+ * The object is made in a separate folder. The cache is on this, the trusted side: cutegen-simtc
+ * and the compiler it starts can access only the PTX, the compiler and that folder.
  */
 #include "toolchain/simtc.h"
 
@@ -49,7 +48,7 @@ static void verdict_of(const json_t *error, struct arena *a, struct verdict *v)
     }
 }
 
-/* A plain file, or it is not taken: a link would have us read what the compiler may not. */
+/* Accepts only a plain file: a link could make us read what the compiler must not. */
 static bool move_object(const char *made, const char *so)
 {
     struct stat st;
@@ -58,7 +57,7 @@ static bool move_object(const char *made, const char *so)
            rename(made, so) == 0;
 }
 
-/* `made` is where the object was to be written: whatever the answer says, nothing else is used. */
+/* `made` is the path of the object; whatever the answer says, no other is used. */
 static bool take(const struct proc_result *r, const char *made, char *so, struct arena *a,
                  struct build_result *build, struct error *err)
 {
@@ -97,8 +96,8 @@ static bool take(const struct proc_result *r, const char *made, char *so, struct
     return build->module_path != NULL || build->verdict.kind != VERDICT_PASS;
 }
 
-/* The blocks the plan launches a kernel with, so that it is translated for those alone. Past a
- * few it is translated for any. */
+/* The block sizes with which the plan launches a kernel, so that it is translated only for those.
+ * With more than a few it is translated for any. */
 static int add_blocks(const json_t *launches, const char *kernel, struct arena *a,
                       const char **argv)
 {
@@ -118,7 +117,7 @@ static int add_blocks(const json_t *launches, const char *kernel, struct arena *
     return n;
 }
 
-/* What this machine's processor can do: the object is compiled for it. */
+/* Identifies this machine's processor, for which the object is compiled. */
 static struct text processor(struct arena *a)
 {
     static const char *const words[] = {"\nflags", "\nFeatures"};
@@ -138,7 +137,7 @@ static struct text processor(struct arena *a)
     return text_of("");
 }
 
-/* Of all that goes into the object: PTX, what is asked for, who translates and who compiles. */
+/* The cache key: PTX, options, translator and compiler. */
 static bool cache_key(const struct tools *tools, const char *ptx_path, const char *const *argv,
                       int asked, struct arena *a, char key[65], struct error *err)
 {
@@ -162,7 +161,7 @@ static bool cache_key(const struct tools *tools, const char *ptx_path, const cha
     return true;
 }
 
-/* What the loader and the compiler's driver read, and no more. */
+/* Only what the loader and the compiler's driver need. */
 static const char *const *environment(struct arena *a)
 {
     static const char *const names[] = {"PATH", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS"};
@@ -192,7 +191,7 @@ static bool run_confined(const struct tools *tools, const char *const *argv, con
         .env = environment(a),
         .clean_env = true,
         .private_tmp = true,
-        /* by the clock: as much more as a busy machine may need */
+        /* wall time, with a margin for a busy machine */
         .deadline_ms = deadline_ms < INT32_MAX / WALL_FACTOR ? WALL_FACTOR * deadline_ms : 0,
         .cpu_limit_s = deadline_ms / 1000,
         .output_limit = 1 << 20,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * simtc.h - PTX to a shared object that the simt device loads.
+ * simtc.h - translate PTX to a shared object that the simt device loads.
  *
  * Runs cutegen-simtc. What it cannot translate is a verdict (an instruction
  * simt does not know is reported with its line); a program that cannot be started

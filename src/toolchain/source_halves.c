@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_halves.c - which lines of a candidate belong to which compiler.
+ * source_halves.c - which lines of a candidate belong to the device, the plan and the export.
  *
- * A stack of the open conditionals; each remembers which halves see what is
- * inside. One that is not about CUTEGEN_* hides nothing and stays in the text.
+ * A stack of the open conditionals; each knows the halves that include its content. A conditional
+ * that is not about CUTEGEN_* hides nothing and is kept.
  */
 #include "toolchain/source_halves.h"
 
@@ -81,7 +81,7 @@ static void open_conditional(struct splitter *s, int mask)
     s->depth++;
 }
 
-/* Returns whether the directive's own lines are to be taken out. */
+/* Returns whether the directive's own lines must be removed. */
 static bool follow(struct splitter *s, const struct token *t, size_t n)
 {
     struct open_if *top = s->depth > 0 ? &s->stack[s->depth - 1] : NULL;

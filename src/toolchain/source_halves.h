@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_halves.h - which lines of a candidate belong to which compiler.
+ * source_halves.h - which lines of a candidate belong to the device, the plan and the export.
  *
  * Follows #ifdef CUTEGEN_DEVICE / CUTEGEN_HOST / CUTEGEN_EXPORT and their
  * #ifndef, #if defined() forms, #else and #endif; other conditions are left
@@ -15,15 +15,15 @@ enum half { HALF_DEVICE = 1, HALF_HOST = 2 };
 
 struct halves {
     unsigned char
-        *seen; /* per line, from 1: which halves see it; 0 for the #ifdef lines themselves */
+        *seen; /* per line, from 1: the halves that include it; 0 for the #ifdef lines themselves */
     int lines;
 };
 
 struct halves halves_of(struct text source, struct tokens t, struct arena *a);
 
 /*
- * The source as one half sees it: other lines are empty, so numbers stay true.
- * NVRTC needs this: it precompiles only headers that stand outside every #if.
+ * One half of the source, with other lines blank so that line numbers are kept. NVRTC needs this,
+ * because it precompiles only headers outside every #if.
  */
 struct text halves_view(struct text source, enum half half, struct arena *a);
 

@@ -3,7 +3,7 @@
  * tools.c - find and describe the programs and headers that building needs.
  *
  * Hides where distributions, toolkits and Python wheels put the same file.
- * The places are tables of shell patterns below; glob(3) does the looking.
+ * The places are tables of shell patterns, expanded by glob(3).
  */
 #include "toolchain/tools.h"
 
@@ -28,7 +28,7 @@ struct root {
 struct roots {
     struct root at[MAX_ROOTS];
     int count;
-    int named; /* so many come from the configured toolkit; 0: none is configured */
+    int named; /* number of places from the configured toolkit; 0: none is configured */
 };
 
 static const char *const library_below[] = {"lib64/libnvrtc.so.1[2-9]*", "lib/libnvrtc.so.1[2-9]*",
@@ -103,10 +103,10 @@ static void add_site_packages(struct roots *r, struct arena *a, const char *pref
         add_root(r, first_match(a, arena_printf(a, "%s/%s", prefix, below[i])), "wheel", true);
 }
 
-/* Asks the Python itself, for those that keep packages elsewhere (user sites, Conda). */
+/* Asks the Python itself, for packages in other places (user sites, Conda). */
 static void add_python_paths(struct roots *r, struct arena *a, const char *python)
 {
-    /* Isolated: nothing of a user site is executed, its folder is only named. */
+    /* Isolated mode: nothing in a user site is executed; only its folder is printed. */
     const char *argv[] = {python, "-I", "-c",
                           "import site, sys; print('\\n'.join([p for p in sys.path if p] + "
                           "[site.getusersitepackages()]))",
@@ -123,8 +123,8 @@ static void add_python_paths(struct roots *r, struct arena *a, const char *pytho
             add_root(r, line, "wheel", true);
 }
 
-/* `pip install cutegen` puts what it depends on beside itself: the site-packages around
- * cutegen/_tree/share/cutegen/wheel, a file that only a wheel has. NULL: this is not from one. */
+/* `pip install cutegen` puts dependencies beside itself: returns the site-packages that contains
+ * cutegen/_tree/share/cutegen/wheel, a file that only a wheel has. NULL: not from a wheel. */
 static const char *wheel_site(struct arena *a)
 {
     enum { LEVELS = 5 };
@@ -133,7 +133,7 @@ static const char *wheel_site(struct arena *a)
     return home_data("wheel", a, &mark, &absent) ? above(a, mark, LEVELS) : NULL;
 }
 
-/* What is named is the only place for CUDA; the others may still hold CuTe. */
+/* A configured toolkit is the only place for CUDA; the others may still have CuTe. */
 static void collect_roots(const struct tools_config *config, struct arena *a, struct roots *r)
 {
     struct error ignored = {0};
@@ -172,7 +172,7 @@ static bool find_headers(struct arena *a, const struct root *r, struct tools *ou
     char *header = match_below(a, r->dir, r->wheel ? header_below_wheel : header_below);
     char *cccl = match_below(a, r->dir, r->wheel ? cccl_below_wheel : cccl_below);
     struct error absent = {0};
-    /* A torch installation brings none; a tarball of ours does. */
+    /* torch does not include it; our tarballs do. */
     if (cccl == NULL && !home_data("cccl/include/cuda/std/cstdint", a, &cccl, &absent))
         cccl = NULL;
     if (header == NULL || cccl == NULL)
@@ -188,7 +188,7 @@ static long define_value(struct text file, const char *name)
     return p ? strtol(p + strlen(name), NULL, 10) : -1;
 }
 
-/* Is it of a version that CUTLASS goes with? What does not say is believed to be. */
+/* Does CUTLASS support this version? Assumed if the version is unknown. */
 static bool fits_cutlass(struct arena *a, const struct root *r)
 {
     char *header = match_below(a, r->dir, r->wheel ? header_below_wheel : header_below);
@@ -202,8 +202,8 @@ static bool fits_cutlass(struct arena *a, const struct root *r)
     return version < 0 || (version >= CUTEGEN_CUDA_MIN && version <= CUTEGEN_CUDA_MAX);
 }
 
-/* One place with both is taken first: NVRTC and its headers go together. A version that CUTLASS
- * does not go with is taken when it is named, or when there is no other. */
+/* Prefers a place with both, because NVRTC and its headers belong together. A version that CUTLASS
+ * does not support is used only if configured, or if there is no other. */
 static void find_cuda(const struct roots *roots, struct arena *a, struct tools *out)
 {
     int count = roots->named ? roots->named : roots->count;
@@ -274,7 +274,7 @@ static void find_cutlass(const struct tools_config *config, const struct roots *
     char *bundled = NULL;
     out->cutlass_include = cutlass_at(a, config->cutlass);
     if (config->cutlass != NULL)
-        return; /* what is named is the only one */
+        return; /* a configured one is the only candidate */
     if (out->cutlass_include == NULL)
         out->cutlass_include = cutlass_at(a, environment("CUTLASS_PATH"));
     if (out->cutlass_include == NULL && home_data("cutlass/include", a, &bundled, &ignored))

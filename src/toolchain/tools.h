@@ -4,13 +4,13 @@
  *
  *     struct tools t;
  *     tools_look(&config, a, &t);                   never fails: NULL is "not there"
- *     if (!tools_find(&config, a, &t, err)) ...     what building needs is missing: text and hint
+ *     if (!tools_find(&config, a, &t, err)) ... something required is missing: text and hint
  *
  * Looked for in this order: the configuration, the environment ($CC,
  * $CUDA_HOME, $CUTLASS_PATH), the toolkit in /usr/local/cuda or of the nvcc on
  * PATH, the tools venv that `make demo` makes, the given Python's packages
- * (wheels, or those beside torch), the system's folders, what is bundled.
- * NVRTC and the CUDA headers come from one place where one has both.
+ * (wheels, or those beside torch), the system's folders, the bundled ones. NVRTC and the CUDA
+ * headers come from the same place if one has both.
  */
 #ifndef TOOLCHAIN_TOOLS_H
 #define TOOLCHAIN_TOOLS_H
@@ -40,7 +40,7 @@ struct tools {
 void tools_look(const struct tools_config *config, struct arena *a, struct tools *out);
 bool tools_find(const struct tools_config *config, struct arena *a, struct tools *out,
                 struct error *err);
-/* Kernels run as C on simt; a GPU needs no compiler. */
+/* simt needs a C compiler, because kernels run as C there; a GPU does not. */
 bool tools_for_simt(const struct tools_config *config, const struct tools *t, struct error *err);
 
 #endif

@@ -153,14 +153,14 @@ static const struct edit_case {
     {"... those inside of it do not", "def f():\n    if a:\n        b  = 1\n    c\n",
      JSON("{\"action\":\"replace\",\"line_number\":3,\"old_code\":[\"        b = 1\"],"
           "\"new_code\":[\"        b = 2\"]}"),
-     "def f():\n    if a:\n        b = 2\n    c\n", EDIT_APPLIED, "but for blanks"},
+     "def f():\n    if a:\n        b = 2\n    c\n", EDIT_APPLIED, "except for white space"},
     {"... and SEARCH/REPLACE keeps them", "def f():\n    if a:\n        b = 1\n    c\n",
      "```\n" SR("        b = 1\n", "        b = 2\n        d\n") "```\n",
      "def f():\n    if a:\n        b = 2\n        d\n    c\n", EDIT_APPLIED, NULL},
     {"an anchor may differ in blanks when it is alone", "\tint  a;\nb\n",
      JSON("[{\"action\":\"replace\",\"line_number\":1,\"old_code\":\"  int a;\","
           "\"new_code\":\"x\"}]"),
-     "x\nb\n", EDIT_APPLIED, "but for blanks"},
+     "x\nb\n", EDIT_APPLIED, "except for white space"},
     /* SEARCH/REPLACE */
     {"search and replace", "a\nb\nc\n", "```cpp\n" SR("b\n", "x\ny\n") "```\n", "a\nx\ny\nc\n",
      EDIT_APPLIED, NULL},

@@ -87,7 +87,7 @@ static const struct fault_case {
     {"tool-call-once", REPLY, NULL, 1, 2, 0, 0},
     {"stream-error-once", REPLY, NULL, 1, 2, 0, 0},
     {"stream-error", NULL, "Overloaded", 0, 3, 0, 0},
-    {"404", NULL, "is the model's name right", 0, 1, 0, 0},
+    {"404", NULL, "check the model's name", 0, 1, 0, 0},
     {"leak", NULL, "is not accepted", 0, 1, 0, 0},
     {"leak-reply", "your key is [key], they say\n", NULL, 0, 1, 0, 0},
 };
@@ -302,7 +302,7 @@ static void a_slow_drip_ends_at_the_deadline_and_not_later(void **state)
     (void)state;
     c.total_ms = 1500;
     assert_false(quick_ask(&c, a, &r, &err));
-    assert_non_null(strstr(err.text, "not done within 2 s"));
+    assert_non_null(strstr(err.text, "not complete within 2 s"));
     assert_in_range(clock_ms() - begin, 1400, PATIENCE_MS); /* the drip has no end */
     arena_free(a);
 }
@@ -532,7 +532,7 @@ static void a_reply_cut_by_the_end_of_the_budget_is_told_as_that(void **state)
     assert_true(budget_open(NULL, &limits, &c.budget, &err));
     assert_false(quick_ask(&c, a, &r, &err));
     assert_int_equal(err.kind, ERROR_BUDGET);
-    assert_non_null(strstr(err.text, "not enough for a whole reply"));
+    assert_non_null(strstr(err.text, "not enough for a complete reply"));
     memset(&err, 0, sizeof(err));
     assert_true(budget_spent(c.budget, &spent, &err));
     assert_int_equal(spent.tokens, 120); /* as the server said, not as reserved */

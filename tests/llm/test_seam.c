@@ -514,7 +514,7 @@ static void a_model_without_a_price_and_a_budget_in_dollars_do_not_go_together(v
     assert_true(budget_open(NULL, &limits, &c.budget, &err));
     assert_false(quick_ask(&c, scope, &r, &err));
     assert_int_equal(err.kind, ERROR_USE);
-    assert_non_null(strstr(err.text, "that of exec:echo hi is unknown"));
+    assert_non_null(strstr(err.text, "the price of exec:echo hi is unknown"));
     memset(&err, 0, sizeof(err));
     c.price_file = put("exec-price.json", "{\"models\":{\"echo hi\":{\"input\":1,\"output\":1}}}");
     assert_true(quick_ask(&c, scope, &r, &err));

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * format_source.c - lay out composed source like hand-written source.
+ * format_source.c - format composed source like hand-written source.
  *
- * A recipe aligns its shape comments for its own names; once slots are filled
- * the columns are off. Runs of neighbouring lines that end in a comment are
- * aligned again, as long as the line stays within the house width. A code
- * line beyond it is broken at its last comma that fits.
+ * A recipe aligns its shape comments for its slot names; filling the slots moves the columns. Runs
+ * of adjacent lines that end in a comment are aligned again if the lines stay within the maximal
+ * width. A longer code line is broken at the last comma that fits.
  */
 #include "expert/compose/format_source.h"
 
@@ -19,10 +18,10 @@ enum { WIDTH = 110 };
 
 struct line {
     struct text text;
-    size_t code; /* bytes before the comment at the end and its blanks; 0: none */
+    size_t code; /* bytes before the trailing comment and its blanks; 0: no comment */
 };
 
-/* The ` // ` that ends the line and is not in a string. */
+/* Finds the ` // ` of a trailing comment, outside strings. */
 static size_t code_length(struct text t)
 {
     bool string = false;
@@ -139,7 +138,7 @@ static void put(struct buf *out, struct line l, size_t column, struct arena *a)
         indent++;
     if (!l.code && l.text.len - indent >= 2 && memcmp(l.text.data + indent, "//", 2) == 0) {
         buf_add(out, l.text.data,
-                l.text.len); /* all of it a comment: its commas do not separate a list */
+                l.text.len); /* the whole line is a comment: its commas do not separate a list */
     } else if (!l.code) {
         put_code(out, l.text, a);
     } else {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernel_chain.c - the kernels of several parts in one file, and the plan that carries them out.
+ * kernel_chain.c - combine the kernels of several parts in one file, with a plan that launches
+ * them.
  *
- * Every recipe writes a whole file: constants, kernels, a plan. Here they are
- * taken apart and put together: kernels of different forms stand in
- * namespaces of their own, plans become functions that see the part's tensors
- * as their call, and what both halves name at file scope gets a number where
- * two forms differ in it.
+ * Every recipe writes a whole file: constants, kernels, a plan. Here these files are split and
+ * combined: kernels of different forms get their own namespaces, plans become functions whose call
+ * has the part's tensors, and names at file scope of both halves get a number where two forms
+ * differ.
  */
 #include "base/text.h"
 #include "expert/match/partition.h"
@@ -54,7 +54,7 @@ bool chain_open(const struct parts *p, struct arena *a, struct chain **out, unsi
     return true;
 }
 
-/* All steps that go together, but for those that trade accuracy. */
+/* All compatible steps, except those that reduce accuracy. */
 static unsigned top_of(const struct recipe *r, unsigned possible)
 {
     unsigned top = possible;
@@ -83,7 +83,7 @@ static unsigned steps_for(const struct chain *c, int form, unsigned steps)
 
 /* ---- taking apart ----------------------------------------------------------------- */
 
-/* What stands before the line `mark`; *rest is what follows it. */
+/* The text before the line `mark`; *rest is the text after it. */
 static struct text before(struct text *rest, const char *mark)
 {
     const char *at = strstr(rest->data, mark);
@@ -174,7 +174,7 @@ static struct text rest_of(struct text t, struct text word)
     return (struct text){t.data + word.len, t.len - word.len};
 }
 
-/* Every such name with a number behind it. */
+/* Appends a number to every such name. */
 static struct text renamed(struct text source, const struct sections *s, int number,
                            struct arena *a)
 {
@@ -227,7 +227,7 @@ static void put_plan(struct file *f, struct text plan, const char *kernel, int n
     }
 }
 
-/* A form whose constants and helpers are those of the first form needs none of its own. */
+/* A form with the same constants and helpers as the first form needs no copies. */
 static bool compose_forms(struct file *f, unsigned steps, struct error *err)
 {
     const struct chain *c = f->c;
@@ -258,7 +258,7 @@ static bool compose_forms(struct file *f, unsigned steps, struct error *err)
     return true;
 }
 
-/* The lines of a device half that all forms share come once, before them. */
+/* Lines of the device halves that all forms share are written once, first. */
 static struct text without_includes(struct file *f, struct text device)
 {
     struct buf b = buf_init(CHAIN_BYTES);
@@ -293,7 +293,7 @@ static struct text traits_of(struct text line)
     return (struct text){line.data, (size_t)(end - line.data)};
 }
 
-/* A form in its namespace. Traits are specialised in CuTe's, so the form's is left for them. */
+/* Puts a form into its namespace, which is closed around specialisations of CuTe's traits. */
 static void put_form(struct file *f, struct text body, int number)
 {
     struct text held = {NULL, 0}; /* a line `template <>` */
@@ -360,7 +360,7 @@ static const char *dtype_text(const char *dtype)
     BUG("a result of dtype %s between parts", dtype);
 }
 
-/* Sizes written as numbers hold for these inputs alone. */
+/* Sizes written as numbers are valid only for these inputs. */
 static void put_checks(struct file *f, const struct part *part)
 {
     for (int i = 0; part->fixed && i < part->g->in_count; i++)

@@ -4,15 +4,14 @@
  *
  * The head (up to `//! text`) declares facts and steps; the body is kernel
  * text with `if`, `elif`, `else`, `each` and `end` directives and $slots.
- * The body is walked recursively, line by line: a block that is not taken is
- * walked all the same, silently, so that a broken directive anywhere in it is
- * found by the first composition.
+ * The body is processed recursively, line by line. A block whose condition is false is processed
+ * too, without output, so that the first composition finds a broken directive anywhere.
  *
  * Invariants
  * 1. A name in a condition is a declared fact or step; anything else is an
  *    error with its line, so that a misspelt fact cannot be silently false.
  * 2. A line that was only a slot and became empty is dropped; two blank lines
- *    never follow each other. What is left reads as written by hand.
+ *    never follow each other. The result looks hand-written.
  */
 #include "expert/compose/recipe.h"
 
@@ -65,7 +64,7 @@ static bool is(struct text t, const char *s)
     return text_equal(t, text_of(s));
 }
 
-/* The next line of what lies between the two. */
+/* The next line between the two positions. */
 static bool next_line(const char **at, const char *end, struct text *out)
 {
     struct text rest = {*at, (size_t)(end - *at)};
@@ -75,7 +74,7 @@ static bool next_line(const char **at, const char *end, struct text *out)
     return there;
 }
 
-/* Is the line a directive? Then *out is what stands behind `//!`. */
+/* Is the line a directive? Then *out is the text after `//!`. */
 static bool directive(struct text line, struct text *out)
 {
     struct text t = trimmed(line.data, line.data + line.len);
@@ -286,7 +285,7 @@ static size_t slot_at(const char *p, const char *end, struct text *name)
     return (size_t)(to - p) + braces;
 }
 
-/* A value of several lines keeps the indentation of the line it stands in. */
+/* A value of several lines is indented like the line that contains the slot. */
 static void put_value(struct buf *out, const char *value, size_t indent)
 {
     for (; *value; value++) {
@@ -375,7 +374,7 @@ static bool walk_each(struct walk *w, const struct scope *s, bool taken, struct 
     struct text d;
 
     while (taken && s->parent && !has_list(s, list))
-        s = s->parent; /* the nearest scope that has the list */
+        s = s->parent; /* the innermost scope that has the list */
     for (const struct scope_entry *e = s->entries; taken && e; e = e->next) {
         if (e->kind != ENTRY_ITEM || !is(list, e->name))
             continue;
@@ -426,7 +425,7 @@ static bool walk_block(struct walk *w, const struct scope *s, bool taken, enum s
     return true;
 }
 
-/* Steps that this task takes whether they are faster or not, as soon as it has what they need. */
+/* Steps that are always taken for this task, faster or not, as soon as the steps they need are. */
 static bool add_always(const struct recipe *r, const struct scope *s, unsigned *steps,
                        struct error *err)
 {

@@ -3,15 +3,15 @@
  * recipe.h - a recipe file: a ladder of named steps and one kernel text.
  *
  * A recipe is CUDA source whose lines beginning with `//!` are directives
- * (docs/recipes.md has the grammar). Composing it for a scope (what a task
- * fills in) and a set of steps gives a kernel in which no directive is left;
- * the difference between two compositions is an edit.
+ * (docs/recipes.md has the grammar). Composing it for a scope (the values that a task fills in) and
+ * a set of steps gives a kernel without directives; the difference between two compositions is an
+ * edit.
  *
  *     recipe_load("pointwise", a, &r, err)
  *     struct scope *s = scope_new(a, NULL);
  *     scope_set(s, "kernel", "swish");
  *     scope_fact(s, "flat");
- *     struct scope *x = scope_item(s, "input");          one round of `//! each input`
+ *     struct scope *x = scope_item(s, "input"); one iteration of `//! each input`
  *     recipe_compose(&r, s, 1u << VECTORISE, a, &source, err)
  *
  * Everything lives in the arena. An error is a broken recipe, with its line.
@@ -26,13 +26,14 @@ enum { RECIPE_STEPS = 16, RECIPE_FACTS = 48 };
 
 struct recipe_step {
     const char *name;
-    const char *words;  /* the change, one line: the identity of the step in a history */
-    const char *why;    /* one sentence for people; may be "" */
-    const char *when;   /* condition on facts; NULL: always */
-    const char *always; /* where it holds, every kernel with what the step needs has it; or NULL */
-    const char *likely; /* where it holds, the predicted composition has it; NULL: always */
-    unsigned needs;     /* steps that must be taken before, or with it */
-    unsigned excludes;  /* steps that may not be taken together with it */
+    const char *words; /* the change, one line: the identity of the step in a history */
+    const char *why;   /* one sentence for people; may be "" */
+    const char *when;  /* condition on facts; NULL: always */
+    /* condition under which every kernel that has the needed steps also has this one; or NULL */
+    const char *always;
+    const char *likely; /* condition under which the predicted composition has it; NULL: always */
+    unsigned needs;     /* steps that must be taken before it or with it */
+    unsigned excludes;  /* steps that cannot be combined with it */
 };
 
 struct recipe {
@@ -62,10 +63,11 @@ bool recipe_parse(const char *file, struct text source, struct arena *a, struct 
                   struct error *err);
 bool recipe_compose(const struct recipe *r, const struct scope *s, unsigned steps, struct arena *a,
                     struct text *out, struct error *err);
-/* Steps whose `when` holds in this scope, as bits; a step that needs one that does not is left out.
+/* Steps whose `when` holds in this scope, as bits, without those that need a step whose `when` does
+ * not.
  */
 bool recipe_steps(const struct recipe *r, const struct scope *s, unsigned *out, struct error *err);
-/* Steps that are predicted to pay in this scope (NULL: by what needs no fact), as bits. */
+/* Steps predicted to gain in this scope, as bits (NULL: as far as that needs no fact). */
 bool recipe_likely(const struct recipe *r, const struct scope *s, unsigned *out, struct error *err);
 
 #endif

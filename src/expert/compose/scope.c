@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scope.c - what a task fills into a recipe: slots, facts and lists.
+ * scope.c - the values that a task fills into a recipe: slots, facts and lists.
  *
  * Linked lists in an arena: a scope holds a few dozen entries at most.
- * A name not found is looked up in the parent, so that the lines inside an
- * `each` still see the recipe's own slots.
+ * A name that is not found is looked up in the parent, so that lines inside an `each` can use the
+ * recipe's own slots.
  */
 #include "expert/compose/scope.h"
 

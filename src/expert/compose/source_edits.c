@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_edits.c - the difference between two sources, as edits a reply can carry.
+ * source_edits.c - the difference between two sources, as edits for a reply.
  *
- * Lines are matched by base/diff. A hunk whose old
- * lines are empty or stand more than once in the source takes neighbouring
- * lines in as context until they are unique; hunks that touch become one.
+ * Lines are matched by base/diff. A hunk whose old lines are empty or not unique in the source is
+ * extended by adjacent lines as context until it is unique; adjacent hunks are merged.
  *
- * Invariant: hunks are kept in order, disjoint in both sources, and what lies
- * between them is equal, so applying all of them gives `to` exactly. At the
- * worst one hunk covers the whole file, which is unique.
+ * Invariant: hunks are ordered and disjoint in both sources, and the text between them is equal, so
+ * applying all of them gives `to` exactly. In the worst case one hunk covers the whole file, which
+ * is unique.
  */
 #include "expert/compose/source_edits.h"
 
@@ -78,7 +77,7 @@ static bool blank(const struct lines *x, size_t from, size_t to)
     return true;
 }
 
-/* One more line of context on both sides, as far as the file goes. */
+/* Adds a line of context on both sides, within the file. */
 static void widen(struct hunk *h, const struct lines *x)
 {
     if (h->a0 > 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source_edits.h - the difference between two sources, as edits a reply can carry. */
+/* source_edits.h - the difference between two sources, as edits for a reply. */
 #ifndef EXPERT_SOURCE_EDITS_H
 #define EXPERT_SOURCE_EDITS_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernels.c - a graph as kernels that no recipe has: their text, their workspace, their launches.
+ * kernels.c - write a graph without a recipe as kernels: their text, workspace and launches.
  *
- * Kernels of equal text are one kernel, launched with other tensors. What
- * lies in workspace has its place there by its lifetime: two results share
- * memory when the first is not read after the second is written.
+ * Kernels of equal text are one kernel, launched with other tensors. Places in the workspace are
+ * assigned by lifetime: two results share memory if the first is not read after the second is
+ * written.
  */
 #include "expert/generic/generic.h"
 
@@ -14,15 +14,15 @@
 #include <string.h>
 
 enum { TEAM_BLOCK = 128, WARP = 32, ALIGNMENT = 256 };
-/* A thread that has one load under way leaves most of the memory's bandwidth unused. */
+/* A thread with only one load in flight leaves most of the memory bandwidth unused. */
 enum { AT_ONCE = 4, MANY_RESULTS = 1 << 20, SHORT_BODY = 3000 };
-/* So many elements of 4 bytes fill a sector of memory. */
+/* Number of 4-byte elements in a memory sector. */
 enum { ACROSS = 8 };
 
 struct kernel_launch {
     const struct node *n;
     const char *text; /* of its kernel, but for the name */
-    int kernel;       /* number of the kernel that has this text */
+    int kernel;       /* number of the kernel with this text */
     int reads[GENERIC_ARGS], read_count;
     int64_t count;  /* of threads */
     bool block;     /* a team is a block */
@@ -32,7 +32,7 @@ struct kernel_launch {
 
 struct kept_buffer {
     const struct node *n;
-    int out; /* the output that it is; -1: it lies in workspace */
+    int out; /* the task's output it stores; -1: it is in the workspace */
     int64_t bytes, offset;
     int first, last; /* launches that write it, and read it last */
 };
@@ -149,7 +149,7 @@ static struct kernel *kernel_start(struct writing *w, const struct node *n, int 
     return k;
 }
 
-/* Few results of long sums: a warp or a block for each. */
+/* For few results with long sums: a warp or a block per result. */
 static int team_for(const struct kernel *k, int64_t results)
 {
     if (k->terms < 64 || (results >= 65536 && !k->along))
@@ -220,7 +220,7 @@ static void put_body(const struct kernel *k, struct buf *out)
     }
 }
 
-/* Many results without loops: several of a thread at once. */
+/* For many results without loops: several per thread. */
 static int results_at_once(const struct kernel *k, int64_t items)
 {
     const char *body = arena_strndup(k->in->a, k->body.data, k->body.len);
@@ -259,7 +259,7 @@ static const char *kernel_text(struct writing *w, struct kernel *k, int64_t item
     return text;
 }
 
-/* A kernel that is written, as the next launch. */
+/* Adds a finished kernel as the next launch. */
 static bool add_launch(struct writing *w, struct kernel *k, int64_t items, bool ok)
 {
     struct kernel_launch *l = &w->launches[w->launch_count];
@@ -285,8 +285,8 @@ static bool add_launch(struct writing *w, struct kernel *k, int64_t items, bool 
     return true;
 }
 
-/* An operand lies the other way round, so that neighbours of a warp would read far apart: then a
- * thread reads what lies side by side. */
+/* An operand is transposed, so that threads of a warp would read far apart: let each thread read
+ * contiguous elements instead. */
 static bool crosses(const struct writing *w, const struct kernel *k)
 {
     const struct node *n = k->root;
@@ -296,7 +296,7 @@ static bool crosses(const struct writing *w, const struct kernel *k)
            stride_of(w, n, last) == 1;
 }
 
-/* Each element of n as `value` has it. */
+/* Copies each element of n from `value`. */
 static bool add_map(struct writing *w, const struct node *n, const struct node *value)
 {
     int64_t items = tensor_numel(&n->t);
@@ -322,7 +322,7 @@ static bool add_map(struct writing *w, const struct node *n, const struct node *
     return add_launch(w, k, items, ok);
 }
 
-/* A copy of what is written to, then the writers. */
+/* First a copy of the destination, then the writers. */
 static bool add_scatter(struct writing *w, const struct node *n)
 {
     int64_t writers = (int64_t)scatter_writers(w->in.g, n);
@@ -379,7 +379,7 @@ static void note_lifetimes(struct writing *w)
     }
 }
 
-/* The lowest offset at which b meets none of `placed` in memory and time. */
+/* The lowest offset at which b overlaps none of `placed` in memory and lifetime. */
 static int64_t lowest_offset(const struct kept_buffer *b, struct kept_buffer **placed, int count)
 {
     int64_t offset = 0;
@@ -552,7 +552,7 @@ static struct scope *fill_scope(const struct writing *w, const struct graph *g)
 /* ---- the matcher ------------------------------------------------------------------------------
  */
 
-/* A result that is an input, or another result too, gets a node of its own. */
+/* A result that is also an input or another result gets a copy node. */
 static void own_results(struct graph *p, struct arena *a)
 {
     struct node *more = arena_array(a, (size_t)p->count + MAX_TENSORS, sizeof(*more));
@@ -580,8 +580,8 @@ static void own_results(struct graph *p, struct arena *a)
     }
 }
 
-/* What has a kernel of its own form is written as the result that it is; a copy of it would be one
- * more pass. */
+/* A node with its own form of kernel is written directly as the result; copying it would cost
+ * another pass. */
 static void write_results_directly(struct graph *p)
 {
     for (int k = 0; k < p->out_count; k++) {

@@ -3,9 +3,9 @@
  * lower.c - a graph of primitives: operators that have a body are replaced by it.
  *
  * The oracle gives the body of an operator as nodes with ids of their own
- * (oracle/primitives.py); "made" says which of them are its results. The
- * operator itself stays as an alias, so no argument has to be rewritten. A long
- * list of tensors is joined in two steps: a kernel reads only so many.
+ * (oracle/primitives.py); "made" says which of them are its results. The operator itself remains as
+ * an alias, so no argument has to be rewritten. A long list of tensors is joined in two steps: a
+ * kernel reads only so many.
  */
 #include "expert/generic/generic.h"
 
@@ -184,7 +184,7 @@ struct graph *graph_lower(const struct graph *g, struct arena *a, const char **w
 
     *p = *g;
     p->count = 0;
-    p->size_count = 0; /* numbers are written as they are */
+    p->size_count = 0; /* numbers are written literally */
     if (room > GRAPH_NODES) {
         *why = arena_printf(a, "it has %zu primitives, more than %d", room, GRAPH_NODES);
         return NULL;

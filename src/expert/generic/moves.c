@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * moves.c - elements of one tensor or of several: joined, padded, picked by an index.
+ * moves.c - operators that move elements: concatenate, pad, index.
  *
  * An index from memory is checked against its bounds: one outside reads
  * nothing (PyTorch raises an error there, so no result is defined).
@@ -18,7 +18,7 @@ static const struct node *list_item(const struct graph *g, const json_t *list, s
     return json_object_get(item, "node") ? graph_node(g, graph_id(item)) : NULL;
 }
 
-/* A value that blocks below may change. */
+/* Declares a variable that nested blocks may change. */
 static const char *variable(struct kernel *k, const struct node *n, const char *value)
 {
     const char *name = arena_printf(k->in->a, "v%d", ++k->names);
@@ -112,7 +112,7 @@ static const char *padded(struct kernel *k, const struct node *n, const struct c
     return set_where(k, name, *when ? when : "true", n, x, &p) ? name : NULL;
 }
 
-/* Beyond the edge: mirrored there, or the edge itself. */
+/* Beyond the edge: reflected, or the edge value. */
 static const char *edge_padded(struct kernel *k, const struct node *n, const struct coords *at,
                                bool mirror)
 {
@@ -177,8 +177,8 @@ static const char *gathered(struct kernel *k, const struct node *n, const struct
     return picked(k, n, x, &p, index_bounds(k, "", i, x->t.dims ? x->t.shape[d] : 1));
 }
 
-/* x[a, :, b]: indices broadcast together; they stand where the first was if they are neighbours,
- * else in front. */
+/* x[a, :, b]: indices are broadcast together; the result's index dimensions are where the first
+ * index was if all are adjacent, else in front. */
 static const char *indexed(struct kernel *k, const struct node *n, const struct coords *at)
 {
     const struct node *x = graph_first(k->in->g, n), *index[MAX_DIMS] = {NULL};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pools.c - windows: mean, maximum and its place, with given sizes or adapted to the result's.
+ * pools.c - windows: mean, maximum and its index, with fixed or adaptive window sizes.
  *
- * Sizes follow PyTorch's own definitions: a window that the padding cuts is
- * divided by what count_include_pad says, an adapted one begins at
- * floor(o in / out) and ends before ceil((o + 1) in / out).
+ * Sizes follow PyTorch's own definitions: the divisor of a window at the border follows
+ * count_include_pad, an adapted one begins at floor(o in / out) and ends before ceil((o + 1) in /
+ * out).
  */
 #include "expert/generic/generic.h"
 

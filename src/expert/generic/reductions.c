@@ -2,8 +2,8 @@
 /*
  * reductions.c - sums, products, extremes over any dimensions; matrix products and convolutions.
  *
- * Each is a loop in the middle of a kernel. At depth 0 of loops the threads of
- * a team share it: each takes every team'th term, and they meet at its end.
+ * Each is a loop within a kernel. At depth 0 of loops the threads of a team share it: each takes
+ * every team'th term, and they combine their results at its end.
  */
 #include "expert/generic/generic.h"
 
@@ -115,7 +115,7 @@ bool reduction_of(const struct graph *g, const struct node *n, bool reduced[MAX_
     return true;
 }
 
-/* Where the dimensions that stay are, and the extents of those that go. */
+/* The positions of kept dimensions, and the extents of reduced ones. */
 static struct coords place_kept(const struct node *n, const struct node *x, const bool *reduced,
                                 const struct coords *at, int64_t *extents, int *gone, int *count)
 {
@@ -188,7 +188,7 @@ static const char *accumulated(struct kernel *k, const struct node *n, const str
     return kernel_name(k, value_type(n), "%s(%s)", value_type(n), acc);
 }
 
-/* The first place of the extreme; NaN counts as one. */
+/* The first index of the extreme; NaN counts as the extreme. */
 static const char *extreme_place(struct kernel *k, const struct node *n, const struct node *x,
                                  const struct coords *at, bool largest)
 {

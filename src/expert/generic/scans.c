@@ -2,9 +2,8 @@
 /*
  * scans.c - running sums, products, extremes and their places, log-sum-exp: a thread per row.
  *
- * Extremes and log-sum-exp along the innermost dimension have a warp per row,
- * 32 neighbours at a time: what comes before an element is met with it in five
- * exchanges.
+ * Extremes and log-sum-exp along the innermost dimension use a warp per row, 32 adjacent elements
+ * at a time: five shuffles combine each element with those before it.
  */
 #include "expert/generic/generic.h"
 
@@ -39,7 +38,7 @@ int scan_dim(const struct node *n)
     return dim_wrap(arg_int_or(n, 1, "dim", 0), n->t.dims);
 }
 
-/* What the row's next element, `v`, changes. */
+/* Updates the running value with the row's next element, `v`. */
 static void put_step(struct kernel *k, const struct scan_op *scan, bool whole, const char *v)
 {
     if (scan->extreme) {
@@ -74,7 +73,7 @@ int scan_team(const struct node *n)
                : 1;
 }
 
-/* `acc`, an element or several, after `earlier` ones. */
+/* Combines `acc` (one or several elements) with the `earlier` ones. */
 static void put_meeting(struct kernel *k, const struct scan_op *scan, const char *when,
                         const char *earlier, const char *earlier_where)
 {

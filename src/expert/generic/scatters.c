@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scatters.c - elements written to places that an index names: a thread per element that is
- * written.
+ * scatters.c - elements written to indexed places: a thread per written element.
  *
  * generic.scatter_add(x, index, source) adds to a copy of x, scatter_max keeps
- * the larger number, scatter_mul multiplies. Several threads may write to one place, so they do
- * it atomically: sums of floats are rounded in any order, as PyTorch's are on
- * a GPU; whole numbers do not depend on it.
+ * the larger number, scatter_mul multiplies. Several threads may write to one place, so writes are
+ * atomic: float sums are rounded in varying order, as PyTorch's are on a GPU; integers do not
+ * depend on the order.
  */
 #include "expert/generic/generic.h"
 
@@ -17,7 +16,7 @@ bool scatter_is(const struct node *n)
     return strncmp(n->op, "generic.scatter_", 16) == 0;
 }
 
-/* The call that changes memory, up to its first argument; NULL: there is none for this type. */
+/* The atomic call up to its first argument; NULL: none exists for this type. */
 static const char *atomic_call(struct generic *in, const struct node *n)
 {
     static const struct {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sorts.c - places of a row's elements in sorted order: a block per row, or per part of one.
+ * sorts.c - indices of a row's elements in sorted order: a block per row, or per part of one.
  *
  * Rows lie along the innermost dimension (oracle/formulas_sort.py turns the
- * others). generic.sort_rows sorts a whole row in shared memory. Longer ones
- * are sorted in tiles (sort_tiles: elements as numbers of 64 bits) and merged
- * two by two (sort_merge; the last merge leaves places). generic.sort_top
- * finds the first few of a row, sort_nth one. Functions: recipes/sorts.cuh.
- * generic.search(row, value) bisects a row that is sorted already, a thread per
+ * others). generic.sort_rows sorts a whole row in shared memory. Longer ones are sorted in tiles
+ * (sort_tiles: elements as 64-bit keys) and merged pairwise (sort_merge; the last merge writes
+ * indices). generic.sort_top finds the first few of a row, sort_nth one. Functions:
+ * recipes/sorts.cuh. generic.search(row, value) bisects a row that is sorted already, a thread per
  * value.
  */
 #include "expert/generic/generic.h"
@@ -20,7 +19,7 @@ enum {
     MERGE_TILE = MERGE_THREADS * MERGE_EACH,
     TOP_THREADS = 256,
     KEPT_KEYS = 16384, /* of a row, in shared memory */
-    ROUNDS_READ = 6,   /* a row that is not kept is read so often */
+    ROUNDS_READ = 6,   /* how often a row is read that does not fit in shared memory */
     EACH_MOST = 16,
     ROW_MOST = 8192, /* of elements that a block sorts */
     TOP_MOST = 4096,
@@ -166,7 +165,7 @@ static bool write_top(struct kernel *k, struct sort_form *f, bool nth)
     return true;
 }
 
-/* Sorted entries to the result: as they are, or their places. A tile may end beyond the row. */
+/* Writes sorted entries or their indices to the result. A tile may extend beyond the row. */
 static void put_results(struct kernel *k, struct sort_form *f, int64_t tile, bool places)
 {
     const struct node *n = k->root;

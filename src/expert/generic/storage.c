@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * storage.c - which nodes get memory; all others are computed where they are read.
+ * storage.c - decide which nodes are stored; all others are recomputed where they are read.
  *
  * From the results back to the inputs, it is counted how often each element
  * would be computed without memory. A sum is kept where that is more than
@@ -16,8 +16,8 @@
 
 enum { LONGEST_CHAIN = 96, PASSES = 3, CROWDED_PASSES = 32 };
 
-/* What keeping costs on a large GPU, and what computing again does, in ns: measured times are not
- * known here, so these are round numbers of a device with 4 TB/s that is not short of threads. */
+/* Estimated cost of storing and of recomputing on a large GPU, in ns: times are not measured here,
+ * so these are round figures for a device with 4 TB/s and enough threads. */
 #define LAUNCH_NS      2500.0
 #define OPERATOR_NS    0.05 /* of one element */
 #define WRITTEN_NS     2.0  /* an element to memory and back */
@@ -55,7 +55,7 @@ double storage_terms(const struct graph *g, const struct node *n)
 
 struct counts {
     const struct graph *g;
-    double *times; /* each node's elements are computed so often, all together */
+    double *times; /* how often each node's elements are computed in total */
     double *cost;  /* operators of an element, down to memory and sums */
     bool *sums;
 };
@@ -137,7 +137,7 @@ static bool keep(const struct counts *c, const struct node *n)
            again_ns(c, n) > keeping_ns((double)tensor_numel(&n->t), c->times[at]);
 }
 
-/* What the operator's body gives its result to: it is written there. */
+/* The node that the operator's body defines as its result; it is stored there. */
 static bool *written_as_result(const struct counts *c, struct arena *a)
 {
     bool *found = arena_array(a, (size_t)c->g->count, sizeof(bool));
@@ -151,7 +151,7 @@ static bool *written_as_result(const struct counts *c, struct arena *a)
     return found;
 }
 
-/* Forwards: operators of each element, down to sums and to what was kept the last time. */
+/* Forwards: operators per element, down to sums and to nodes stored in the last iteration. */
 static void count_cost(struct counts *c, const bool *kept, const bool *result, bool *too_long)
 {
     for (int i = 0; i < c->g->count; i++) {
@@ -168,7 +168,7 @@ static void count_cost(struct counts *c, const bool *kept, const bool *result, b
     }
 }
 
-/* Backwards: how often each is computed; what is kept is computed once. */
+/* Backwards: how often each node is computed; a stored node is computed once. */
 static void decide(struct counts *c, const bool *too_long, bool *kept)
 {
     const struct graph *g = c->g;

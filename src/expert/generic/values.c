@@ -2,8 +2,7 @@
 /*
  * values.c - statements that compute one element of a node.
  *
- * What was named once is not computed again within its block: the memo holds
- * the names that are in scope.
+ * A named value is not computed again within its block: the memo holds the names in scope.
  */
 #include "expert/generic/generic.h"
 
@@ -188,8 +187,7 @@ static int read_number(struct kernel *k, const struct node *n)
     return k->read_count++;
 }
 
-/* Of the operand's elements, those beside each other in memory: along which of the result's
- * dimensions are they? */
+/* Along which of the result's dimensions are the operand's elements contiguous in memory? */
 static void note_direction(struct kernel *k, const struct node *n, const struct coords *at)
 {
     bool input = strcmp(n->op, "input") == 0;
@@ -305,7 +303,7 @@ static const char *value_special(struct kernel *k, const struct node *n, const s
     return kernel_name(k, value_type(n), "%s(%s)", call, args);
 }
 
-/* Of a tensor that is neither argument nor part of the model; NULL: its numbers are not known. */
+/* Values of a tensor that is neither argument nor part of the model; NULL: unknown. */
 static const json_t *table_of(const struct node *n)
 {
     const json_t *values = json_object_get(n->whole, "values");

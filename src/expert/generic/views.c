@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* views.c - operators that move elements: the place in the argument of an element of the result. */
+/* views.c - operators that only move elements: maps an index of the result to an index of the
+ * argument. */
 #include "expert/generic/generic.h"
 
 #include <string.h>

@@ -3,9 +3,8 @@
  * expr.h - pointwise operators of a graph, written as C statements.
  *
  * The caller names the leaves (inputs, an accumulator); everything between
- * them and the root becomes one `float const name = ...;` per operator and a
- * last `return ...;`, in the order of the graph. pointwise_ops.def says what
- * each operator is in C.
+ * them and the root becomes one `float const name = ...;` per operator and a final `return ...;`,
+ * in the order of the graph. pointwise_ops.def has each operator's C text.
  */
 #ifndef EXPERT_EXPR_H
 #define EXPERT_EXPR_H
@@ -22,12 +21,12 @@ struct expr {
     const struct graph *g;
     struct arena *a;
     const char *leaf[GRAPH_NODES]; /* by position in g->nodes: its C name, or NULL */
-    /* A form of the caller's own for a node, in which $0, $1 are its arguments; or NULL. */
+    /* The caller's own form for a node, in which $0, $1 are its arguments; or NULL. */
     const char *special[GRAPH_NODES];
-    const char *row, *col; /* names of a value's coordinates, or NULL: then none are known */
-    bool uses_place;       /* out: the last body refers to them */
+    const char *row, *col; /* names of a value's coordinates, or NULL: unknown */
+    bool uses_place;       /* out: the last body uses them */
     bool see_turned;       /* and so do transpositions: of functions of one value */
-    bool see_through;      /* reshapes keep the element they are at: checked by the caller */
+    bool see_through;      /* reshapes do not move elements: checked by the caller */
     bool fast;             /* use the fast forms */
     bool has_fast;         /* out: some operator has one */
     struct names names;    /* that statements may not take */
@@ -37,8 +36,8 @@ struct expr {
 bool expr_knows(const struct node *n, struct arena *a);
 /* The same where coordinates are known: triu, tril. */
 bool expr_knows_placed(const struct node *n, struct arena *a);
-/* The function's body, lines without indentation, '\n' between them. False: *why names the
- * operator or argument there is no C for. */
+/* The function's body, lines without indentation, '\n' between them. False: *why names the operator
+ * or argument without a C form. */
 bool expr_body(struct expr *e, const struct node *root, const char **out, const char **why);
 
 /* What one operator reads: the C text of each tensor argument, and of its own coordinates. */
@@ -55,10 +54,10 @@ bool expr_operator(const struct graph *g, const struct node *n, const struct exp
 struct scope;
 void expr_helpers(const char *body, struct scope *s, struct arena *a);
 
-/* "f32" -> "float", "bool" -> "bool", "i64" -> "int64_t": how a value of that dtype is computed
- * with; NULL: it is not. */
+/* "f32" -> "float", "bool" -> "bool", "i64" -> "int64_t": the C type for computing with that dtype;
+ * NULL: not supported. */
 const char *expr_value_type(const char *dtype);
-/* "f16" -> "half_t": how it lies in memory; NULL: not supported. */
+/* "f16" -> "half_t": the C type in memory; NULL: not supported. */
 const char *expr_memory_type(const char *dtype);
 int expr_bytes(const char *dtype);
 /* A number as a C literal of that value type: "0.5f", "2", "INFINITY". */

@@ -30,8 +30,8 @@ struct node {
     const json_t *args, *kwargs; /* array, object; never NULL */
     struct tensor t;
     int index;           /* of an input or output */
-    int part;            /* which of its results this is */
-    const json_t *value; /* of a constant with one element; else NULL */
+    int part;            /* index of this result of its operator */
+    const json_t *value; /* value of a constant with one element; else NULL */
     const json_t *whole; /* as the description has it */
     int uses;
     bool inner; /* of a body: what an operator is made of (generic/lower.c) */
@@ -39,7 +39,7 @@ struct node {
 
 /* A number that follows from sizes: factor * product of (size + shift)**power. */
 struct size_term {
-    int places[SIZE_PLACES][2]; /* (input of the task, dimension): equal wherever it was traced */
+    int places[SIZE_PLACES][2]; /* (input of the task, dimension), the same in every trace */
     int place_count, shift;
     double power; /* 0.5, 1 or 2, or one of these negative */
 };
@@ -47,7 +47,7 @@ struct size_term {
 struct size_constant {
     int id;
     const char *name;     /* in a kernel: "of_sizes0" */
-    double value, factor; /* value: at the sizes of this description */
+    double value, factor; /* value: for the sizes of this description */
     struct size_term terms[SIZE_TERMS];
     int term_count;
 };
@@ -57,34 +57,34 @@ struct graph {
     struct node *nodes; /* room for all that it has */
     int count;
     struct tensor in[MAX_TENSORS], out[MAX_TENSORS];
-    int origin[MAX_TENSORS]; /* the task's own input that this is, by index; -1: none */
+    int origin[MAX_TENSORS]; /* index of the task's input that this is; -1: none */
     int in_count, out_count;
     const json_t *scalars;             /* of the call; may be NULL */
     const struct size_constant *sizes; /* that the nodes have as arguments */
     int size_count;
-    bool size_unknown;       /* a number varies with sizes, and not by a formula of this kind */
+    bool size_unknown;       /* a number depends on sizes, but not by such a formula */
     const json_t *structure; /* of the inputs, as seen on several draws; may be NULL */
     int result[MAX_TENSORS]; /* node that gives each output */
-    /* What it will run on: 80, 90, ...; simt runs what sm_80 has. */
+    /* Target architecture: 80, 90, ...; simt has the features of sm_80. */
     int arch, sm_count;
     int64_t smem_block_bytes; /* 0: unknown */
-    bool tf32;                /* fp32 products may be made of TF32 factors */
-    bool tf32_convolutions;   /* and convolutions, which PyTorch allows by default */
-    bool measured;            /* times will be measured, not modelled: tuning pays */
+    bool tf32;                /* fp32 products may use TF32 */
+    bool tf32_convolutions;   /* fp32 convolutions may, which PyTorch allows by default */
+    bool measured;            /* times will be measured, not modelled, so tuning is useful */
 };
 
 /* False: the description is malformed or exceeds the limits; *why says which. */
 bool graph_read(const json_t *description, struct arena *a, struct graph *out, const char **why);
-/* Notes the device the kernels are for; NULL: the one every GPU can run. */
+/* Sets the target device of the kernels; NULL: code that runs on every GPU. */
 void graph_device(struct graph *g, const struct device *device);
 
-/* Why `obj` of a description is not a node that may come next; NULL: it is one (node_check.c). */
+/* Why `obj` of a description is not a valid next node; NULL: it is valid (node_check.c). */
 const char *graph_node_fault(const struct graph *g, const json_t *obj);
 bool graph_tensor_reads(const json_t *obj);
 /* Adds the node that the description has in `obj`, and one more for each further result; there must
  * be room for them. */
 bool graph_add_node(struct graph *g, const json_t *obj, struct arena *a, const char **why);
-/* Is it a further result of an operator, one that no recipe covers? */
+/* Is it a second or later result of an operator? */
 bool graph_other_result(const struct node *n);
 /* Are its results parts of its argument? */
 bool graph_gives_parts(const struct node *n);
@@ -108,9 +108,9 @@ int graph_arg_ints(const struct node *n, size_t index, const char *keyword, int6
 int64_t tensor_numel(const struct tensor *t);
 bool tensor_contiguous(const struct tensor *t);
 
-/* Finds the nodes' numbers that follow from sizes: g->sizes. */
+/* Finds numbers in nodes that are derived from sizes: g->sizes. */
 void graph_find_sizes(struct graph *g, struct arena *a);
-/* The size constant that this argument is; NULL: it is not one. */
+/* The size constant of this argument; NULL: it has none. */
 const struct size_constant *graph_of_sizes(const struct graph *g, const json_t *arg);
 
 /* Every op of the graph once, in order, for messages: "sigmoid, mul". */

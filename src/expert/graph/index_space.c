@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* index_space.c - several tensors over one index space, with as few dimensions as they allow. */
+/* index_space.c - several tensors over one index space with the fewest possible dimensions. */
 #include "expert/graph/index_space.h"
 
 #include <string.h>

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index_space.h - several tensors over one index space, with as few dimensions as they allow.
+ * index_space.h - several tensors over one index space with the fewest possible dimensions.
  *
- * All tensors are brought to one shape by broadcasting; dimensions of size 1
- * go, the rest is ordered by the first tensor's strides, and neighbours are
- * merged where every tensor allows it. What is left are modes, the one that
- * runs fastest first, as CuTe writes them.
+ * All tensors are broadcast to one shape; dimensions of size 1 are removed, the others ordered by
+ * the first tensor's strides, and adjacent ones merged if every tensor allows it. The remaining
+ * modes are listed fastest first, as in CuTe.
  */
 #ifndef EXPERT_INDEX_SPACE_H
 #define EXPERT_INDEX_SPACE_H
@@ -19,7 +18,7 @@ struct modes {
     struct axis axis[MAX_TENSORS * 2][MAX_DIMS]; /* [tensor][mode]; stride 0: broadcast */
 };
 
-/* Starts from the shape of the first tensor as it is seen, which leads. */
+/* Starts from the shape of the first tensor, which determines the order. */
 void modes_start(struct modes *m, const struct view *lead);
 /* Adds a tensor seen through v, broadcast to the leading shape. False: it does not fit. */
 bool modes_add(struct modes *m, const struct view *v);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nest.h - a view whose dimensions may each be made of several of an input's.
+ * nest.h - a view whose dimensions may each consist of several dimensions of an input.
  *
- * Batches and heads that were transposed, repeated and then merged into one
- * dimension have no single stride. Here such a dimension is a list of strands,
- * the outermost first, each with a size and a stride of its own, so that every
- * reshape of a view is a view again. Strands of size 1 are left out.
+ * Batches and heads that were transposed, repeated and then merged into one dimension have no
+ * single stride. Here such a dimension is a list of strands, outermost first, each with its own
+ * size and stride, so that every reshape of a view is again a view. Strands of size 1 are left out.
  */
 #ifndef EXPERT_NEST_H
 #define EXPERT_NEST_H
@@ -17,8 +16,8 @@ enum { NEST_STRANDS = 16 };
 struct strand {
     int64_t size, stride; /* stride 0: broadcast */
     int dim;              /* of the input; -1: of none */
-    int64_t times;        /* the stride is that of `dim`, so many times */
-    bool whole;           /* it runs over all of `dim` */
+    int64_t times;        /* multiple of the stride of `dim` */
+    bool whole;           /* it covers all of `dim` */
 };
 
 struct nest {
@@ -26,8 +25,8 @@ struct nest {
     int dims;
     int first[MAX_DIMS + 1]; /* dimension d has strands [first[d], first[d + 1]) */
     struct strand s[NEST_STRANDS];
-    int64_t from[MAX_DIMS]; /* where it begins, along each dimension of the input */
-    double factor;          /* what elements are multiplied by on the way */
+    int64_t from[MAX_DIMS]; /* its origin along each dimension of the input */
+    double factor;          /* factor by which elements are multiplied */
 };
 
 /* How far nest_of may see. */
@@ -36,7 +35,7 @@ enum nest_sees {
     NEST_FACTOR, /* products with numbers too, and other float types */
 };
 
-/* Is the node an input seen that way? `base`, if not NULL, counts as one, without gaps. */
+/* Is the node such a view of an input? `base`, if not NULL, counts as a contiguous input. */
 bool nest_of(const struct graph *g, const struct node *n, const struct node *base,
              enum nest_sees sees, struct nest *out);
 /* Broadcasts to the shape of `to`, aligned on the right. */

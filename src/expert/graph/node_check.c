@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * node_check.c - is this a node? See graph_node_fault() in graph.h.
+ * node_check.c - check that a node is valid; see graph_node_fault() in graph.h.
  *
- * A description comes from a process that ran a task's code. What the rest of the engineer relies
- * on is checked here, once, when a node is read.
+ * A description comes from a process that ran a task's code, so it is untrusted. Everything that
+ * the rest of the engineer relies on is checked here once, when a node is read.
  */
 #include "expert/graph/graph.h"
 

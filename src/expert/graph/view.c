@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * view.c - see an input through the operators that only rearrange it.
+ * view.c - trace an input through operators that only rearrange it.
  */
 #include "expert/graph/view.h"
 
@@ -20,7 +20,7 @@ static bool op_among(const struct node *n, const char *const *names, size_t coun
     return false;
 }
 
-/* A permutation that moves dimensions of size 1 alone leaves the elements in their order. */
+/* A permutation that only moves dimensions of size 1 keeps the order of elements. */
 static bool keeps_order(const struct node *n)
 {
     int64_t order[MAX_DIMS], last = -1;
@@ -269,7 +269,7 @@ int64_t view_offset(const struct view *v, const struct tensor *in)
     return offset;
 }
 
-/* What a view may do beside rearranging whole dimensions. */
+/* What a view may do besides rearranging whole dimensions. */
 enum view_may { VIEW_WHOLE, VIEW_SPLIT, VIEW_PART };
 
 struct viewing {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * view.h - a node that only rearranges an input.
+ * view.h - a node that only rearranges elements of an input.
  *
  * A view says which input it is and, for each of its dimensions, which
  * dimensions of the input it runs over, so that a plan can write sizes and
@@ -16,8 +16,8 @@
 struct axis {
     int first, last;
     int64_t size, stride; /* stride 0: broadcast */
-    /* A part of a dimension, or merged with one: its size is not the product of the input's, and
-     * its stride is that of dimension last - 1 taken `times` (0: once). */
+    /* A slice of a dimension, or merged with one: its size is not the product of the input's, and
+     * its stride is that of dimension last - 1 multiplied by `times` (0: by 1). */
     bool split;
     int64_t times;
 };
@@ -26,26 +26,26 @@ struct view {
     int input;
     int dims;
     struct axis axes[MAX_DIMS];
-    int64_t from[MAX_DIMS]; /* where it begins, along each dimension of the input */
-    bool sliced;            /* it is not all of the input */
+    int64_t from[MAX_DIMS]; /* its origin along each dimension of the input */
+    bool sliced;            /* it does not cover the whole input */
 };
 
-/* Is the node an input seen through rearrangements alone? */
+/* Is the node an input with only rearranged elements? */
 bool graph_view(const struct graph *g, const struct node *n, struct view *out);
-/* The same where each element may be changed on the way, by functions of it alone. */
+/* The same, but pointwise functions of each element are allowed. */
 bool graph_view_changed(const struct graph *g, const struct node *n,
                         bool (*function)(const struct node *n), struct view *out);
-/* The same where a dimension may also be split. */
+/* The same, but a dimension may also be split. */
 bool graph_view_split(const struct graph *g, const struct node *n, struct view *out);
-/* The same where parts may also be taken, with steps: see `from`. */
+/* The same, but slices with steps are also allowed: see `from`. */
 bool graph_view_part(const struct graph *g, const struct node *n, struct view *out);
 /* Elements before the first one. */
 int64_t view_offset(const struct view *v, const struct tensor *in);
 /* A whole tensor as a view of itself. */
 struct view view_whole(const struct tensor *t);
-/* Leaves `count` elements of dimension d: every `step`th from `from` on. */
+/* Keeps `count` elements of dimension d: every `step`th from `from` on. */
 bool view_slice(struct view *v, int d, int64_t from, int64_t step, int64_t count);
-/* Leaves dimension d out, which must be of size 1. */
+/* Removes dimension d, which must have size 1. */
 void view_drop(struct view *v, int d);
 /* Broadcasts to the shape of `to`, aligned on the right. */
 bool view_expand(struct view *v, const struct tensor *to);
@@ -53,7 +53,7 @@ bool view_expand(struct view *v, const struct tensor *to);
 bool view_reshape(struct view *v, const struct tensor *to);
 /* The same, splitting dimensions too. */
 bool view_split(struct view *v, const struct tensor *to);
-/* Does the op change the shape alone, keeping the order of elements? */
+/* Does the op change only the shape, keeping the order of elements? */
 bool graph_reshapes(const struct node *n);
 /* Does the op only rearrange its first argument, leaving element values as they are? */
 bool graph_rearranges(const struct node *n);

@@ -2,9 +2,9 @@
 /*
  * attention.c - softmax(scale Q K^T + mask) V as one kernel.
  *
- * Operands are read as they lie: every tensor is (batch..., row, column) of
- * strands (graph/nest.h), and the batch is brought to the fewest modes that
- * all tensors have in common: batches, groups of heads, heads in a group.
+ * Operands are read in their own layout: every tensor is (batch..., row, column) of strands
+ * (graph/nest.h), and the batch is brought to the fewest modes that all tensors have in common:
+ * batches, groups of heads, heads in a group.
  */
 #include "expert/match/attention.h"
 
@@ -63,7 +63,7 @@ static bool share_heads(struct nest *v, int64_t heads)
     return nest_reshape(v, &to);
 }
 
-/* K or V as they lie, or as they were gathered page by page. */
+/* K or V in their own layout, or gathered page by page. */
 static bool find_keys(struct attention *q, const struct node *n, int t)
 {
     const struct node *pages;
@@ -187,7 +187,7 @@ static bool leaf_add(struct attention *q, const struct node *n, const struct ten
     if (!nest_of(q->g, n, NULL, NEST_PLAIN, v) || !expr_value_type(n->t.dtype) ||
         !nest_expand(v, at ? at : &scores) || !nest_reshape(v, &scores))
         return match_no(out, q->a, "%s beside the scores", n->op);
-    /* A prefix that nothing in the recipes has. */
+    /* A prefix that no name in the recipes has. */
     q->names[q->tensors] =
         names_add(&q->taken, arena_printf(q->a, "in_%s", q->g->in[v->input].name), q->a);
     q->leaves[q->leaf_count] = (struct attention_leaf){n, q->names[q->tensors]};
@@ -223,7 +223,8 @@ static bool place_add(struct attention *q, const struct node *n, const struct no
     return true;
 }
 
-/* Walks from the softmax down to the product; `at` is the shape at which a value meets the scores.
+/* Walks from the softmax down to the product; `at` is the shape in which a value is combined with
+ * the scores.
  */
 static bool beside(struct attention *q, const struct node *n, const struct tensor *at,
                    struct match *out)

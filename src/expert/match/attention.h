@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attention.h - what the matcher of attention knows; shared by its files and the partition.
+ * attention.h - data of the attention matcher, shared by its files and the partition.
  *
  * attention_find.c recognizes attention in a graph, as one operator or written
- * out. attention.c reads its operands as they lie, attention_slots.c fills the
- * slots that every form needs; attention_sm90.c decides whether Hopper's forms suit.
+ * out. attention.c determines the operands' layouts, attention_slots.c fills the slots that every
+ * form needs, attention_sm90.c decides whether Hopper's forms apply.
  */
 #ifndef EXPERT_ATTENTION_H
 #define EXPERT_ATTENTION_H
@@ -16,9 +16,9 @@ enum { ATTENTION_WIDEST_TILE = 256 }; /* heads of which a tile fits shared memor
 enum { ATTENTION_WIDEST_SUMS = 128 }; /* heads whose dK and dV fit the registers */
 enum { ATTENTION_LEAVES = 2, ATTENTION_MODES = 3, ATTENTION_TENSORS = 7 + ATTENTION_LEAVES };
 
-/* softmax(scores) V, where it stands in the graph; or f(scores) V. */
+/* softmax(scores) V or f(scores) V, and its nodes in the graph. */
 struct attention_core {
-    const struct node *scores;           /* the first product, or the operator that does it all */
+    const struct node *scores;           /* the first product, or the fused operator */
     const struct node *weights;          /* the softmax; the operator; what is multiplied with V */
     const struct node *values;           /* the second product; the operator */
     const struct node *q, *k, *v, *mask; /* mask: of the operator; NULL: none */
@@ -26,7 +26,7 @@ struct attention_core {
     bool linear;                         /* weights are a function of each score alone */
     bool causal, safe;                   /* safe: a row without keys gives zeros, not NaN */
     double scale;                        /* of the operator */
-    const struct node *upstream;         /* gradients: that of the result; else NULL */
+    const struct node *upstream;         /* gradients: the result's gradient; else NULL */
     const struct node *made[3];          /* of gradients: those of Q, K and V */
 };
 
@@ -34,7 +34,7 @@ struct attention_core {
 bool attention_find(const struct graph *g, const struct node *n, struct attention_core *out);
 /* Does the graph compute gradients of attention (attention_gradient.c)? */
 bool attention_find_gradient(const struct graph *g, struct attention_core *out);
-/* What an operator's mask was made of: PyTorch makes a boolean one 0 or -inf, to be added. */
+/* The origin of an operator's mask: PyTorch converts a boolean mask to 0 or -inf, to be added. */
 const struct node *attention_mask(const struct graph *g, const struct node *mask);
 /* Is it an operator that is attention? */
 bool attention_is_fused(const struct node *n);
@@ -46,9 +46,9 @@ bool attention_fills(const struct node *n, double *number);
 const struct node *attention_counts(const struct graph *g, const struct node *n, int64_t *from);
 /* The node that gathers K or V page by page, cache[table]; NULL: it is not gathered. */
 const struct node *attention_pages(const struct graph *g, const struct node *n);
-/* The last node that only rearranges what `values` gives and that all of its users go through. */
+/* The last node that only rearranges the result of `values` and that all its users go through. */
 const struct node *attention_end(const struct graph *g, const struct node *values);
-/* An operand that must be computed first, because attention cannot read it; NULL: none. */
+/* An operand that attention cannot read as it is and that must be computed first; NULL: none. */
 const struct node *attention_unreadable(const struct graph *g, const struct attention_core *core,
                                         struct arena *a);
 
@@ -93,19 +93,19 @@ struct attention {
 const struct tensor *attention_tensor(const struct attention *q, int t);
 /* An output that is a rearrangement of `made`, as (batch..., row, column) of it; `k`: which. */
 bool attention_output(struct attention *q, const struct node *made, int k, struct nest *out);
-/* Slots, from what was found (attention_slots.c); false: no recipe suits. */
+/* Fills the slots (attention_slots.c); false: no recipe applies. */
 bool attention_fill(struct attention *q, struct match *out);
 /* As the plan has them: a stride ("0": none), and where a tensor's first element is. */
 const char *attention_stride(struct attention *q, int t, const struct strand *x);
 const char *attention_pointer(struct attention *q, int t, bool constant);
-/* Keys that lie in pages: K and V as the cache has them, and the table (attention_pages.c). */
+/* Paged keys: K and V in the cache's layout, and the page table (attention_pages.c). */
 bool attention_find_pages(struct attention *q, struct match *out);
 void attention_fill_pages(struct attention *q, struct scope *s);
 /* Gradients: the outputs that are those of Q, K and V, and the recipe's slots
  * (attention_gradient.c). */
 bool attention_find_gradients(struct attention *q, struct match *out);
 void attention_fill_gradient(struct attention *q, struct match *out);
-/* Few queries with many keys (recipes/attention_decode.cu); false: that is not what it is. */
+/* Few queries with many keys (recipes/attention_decode.cu); false: not the case. */
 bool attention_fill_decode(struct attention *q, struct match *out);
 /* Hopper's forms (recipes/attention_sm90.cu, attention_split_sm90.cu). */
 void attention_fill_sm90(struct attention *q, struct match *out);

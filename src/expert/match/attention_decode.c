@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attention_decode.c - which attention is bound by reading K and V (recipes/attention_decode.cu).
+ * attention_decode.c - decide which attention is bound by reading K and V
+ * (recipes/attention_decode.cu).
  *
  * Few queries, counted over the heads that share K and V, and so many keys
  * that they can be divided. The innermost mode of the batch is such a group of
@@ -28,7 +29,8 @@ static bool shares(const struct attention *q)
            (!q->page || m->at[AT_TABLE].stride == 0);
 }
 
-/* A tile has so many rows: a power of two on the FMA units, half of mma.sync's or all of them. */
+/* Rows of a tile: a power of two on the FMA units, half or all of mma.sync's rows on tensor cores.
+ */
 static int rows_of_tile(int64_t rows, bool words)
 {
     int tile = words ? 1 : MOST_ROWS / 2;

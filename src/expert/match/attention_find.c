@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attention_find.c - recognize attention: the operators that are it, and softmax(Q K^T) V written
- * out.
+ * attention_find.c - recognize attention: as a fused operator, or as softmax(Q K^T) V in single
+ * operators.
  *
  * Written out it is a product, pointwise operators (scale, masks, biases), a
  * softmax over the last dimension and a second product, with rearrangements
- * in between, where nothing else needs what lies between the products. In
- * place of the softmax there may be any function of each score (ReLU).
+ * in between, where the intermediate values have no other users. Instead of the softmax there may
+ * be any function of each score (ReLU).
  */
 #include "expert/match/attention.h"
 
@@ -127,7 +127,7 @@ static void mark_live(const struct graph *g, bool *live)
     }
 }
 
-/* The only node that needs n; NULL: several do, or the task returns it. */
+/* The only user of n; NULL: several users, or the task returns it. */
 static const struct node *only_user(const struct graph *g, const bool *live, const struct node *n)
 {
     const struct node *user = NULL;
@@ -177,7 +177,7 @@ static const struct node *softmax_after(const struct graph *g, const bool *live,
     return n && is_softmax(n, safe) ? n : NULL;
 }
 
-/* Is n what `base` gives, in the same order? */
+/* Is n the result of `base`, in the same order? */
 static bool same_order(const struct graph *g, const struct node *n, const struct node *base)
 {
     struct nest v;
@@ -253,8 +253,8 @@ static bool triangle(const struct graph *g, const struct node *n, const struct t
     return diagonal == from && attention_fills(ones, &fill) && fill > 0;
 }
 
-/* Are keys behind a query's own place, and no others, masked by -inf right before the softmax? Then
- * blocks of them need not be read. What masks them stays part of the scores. */
+/* Are exactly the keys after a query's position masked by -inf directly before the softmax? Then
+ * blocks of them need not be read. The mask remains part of the scores. */
 static bool masks_later(const struct graph *g, const struct attention_core *core)
 {
     const struct node *n = below(g, attention_scores(g, core)), *mask;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attention_gradient.c - gradients of attention: who gives them, and what their recipes need.
+ * attention_gradient.c - gradients of attention: recognize their operators and fill their recipes.
  *
- * A task that is the backward of attention has the forward's operator and
- * one that gives the gradients of Q, K and V. The recipes compute what the
- * latter takes from the former themselves. K and V that several heads share
- * have gradients summed over these: modes of the batch that dK does not have.
+ * A task that is the backward of attention has the forward's operator and one that computes the
+ * gradients of Q, K and V. The recipes recompute what the latter takes from the former. K and V
+ * that several heads share have gradients summed over these: modes of the batch that dK does not
+ * have.
  */
 #include "expert/match/attention.h"
 

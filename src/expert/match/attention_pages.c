@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attention_pages.c - keys that lie in pages which a table names: K = cache[table].
+ * attention_pages.c - paged attention: keys in pages that a table names, K = cache[table].
  *
  * Gathered, K has the table's dimensions (batch, pages of a sequence) and then
  * those of a page. Nests of K and V are taken apart into the cache's own
  * dimensions and the table's: a key is (page, place in it), a batch a row of
- * the table. Nothing is gathered then; loads go through the table.
+ * the table. So nothing is gathered; loads go through the table.
  */
 #include "expert/match/attention.h"
 

@@ -2,10 +2,9 @@
 /*
  * attention_slots.c - the slots that every recipe of attention needs.
  *
- * What lies between the product and the softmax becomes a device function of
- * the product, of other inputs at (query, key), and of that position. Head
- * sizes are written into the kernel. Other sizes come from the call where they
- * are a whole dimension of a tensor.
+ * The operators between the product and the softmax become a device function of the product, of
+ * other inputs at (query, key), and of that position. Head sizes are written into the kernel. Other
+ * sizes come from the call where they are a whole dimension of a tensor.
  */
 #include "expert/match/attention.h"
 

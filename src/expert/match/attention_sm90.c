@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attention_sm90.c - which attention goes to Hopper's tensor cores, and what those recipes need.
+ * attention_sm90.c - decide which attention uses Hopper's tensor cores, and fill those recipes.
  *
- * TMA brings rows of Q, K and V; a mode of the batch that a tensor does not
- * have (heads that share K and V) is one long in its map.
+ * TMA loads rows of Q, K and V; a batch mode that a tensor does not have (heads that share K and V)
+ * has length 1 in its map.
  */
 #include "expert/match/attention.h"
 
@@ -13,7 +13,7 @@ enum {
     SHORTEST_KEYS = 32,
     SMALLEST_WORK = 1 << 14,
     WIDEST = 256,
-    WIDEST_SPLIT = 128, /* more sums than that do not fit the registers twice */
+    WIDEST_SPLIT = 128, /* more accumulators do not fit in registers twice */
     MOST_HEADS = 65535, /* of a grid's second dimension */
     SMEM_LIMIT = 232448 - 1024 - 512,
     MOST_STAGES = 8

@@ -4,10 +4,11 @@
 
 enum {
     MOST_PIXELS = 256, /* of an instruction, and of a side of what TMA fetches */
-    SHORT_SUM = 128,   /* terms: memory is slower than products, and smaller tiles keep it busier */
-    LEAST_USED = 16,   /* columns of a box that is not as wide as the image */
-    PROCESSORS = 132,  /* of an H200 */
-    MANY_ROUNDS = 8,   /* of tiles: the last one matters little */
+    /* terms; below it memory is slower than the products, and smaller tiles keep it busier */
+    SHORT_SUM = 128,
+    LEAST_USED = 16,     /* columns of a box that is not as wide as the image */
+    PROCESSORS = 132,    /* of an H200 */
+    MANY_ROUNDS = 8,     /* rounds of tiles beyond which the last one matters little */
     STORE_CYCLES = 1000, /* of a tile's results, where nothing is multiplied */
     SHARED_BYTES = 110,  /* that wgmma reads in a cycle */
     L2_BYTES = 40,       /* that a processor gets in a cycle */
@@ -25,7 +26,8 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-/* A step of 64 channels takes what tensor cores, shared memory's reads or the way from L2 take. */
+/* A step of 64 channels takes as long as the slowest of tensor cores, shared memory reads and L2
+ * reads. */
 static void weigh(const struct conv_extent *e, struct conv_box *b)
 {
     int64_t boxes =
@@ -76,7 +78,7 @@ static void weigh_widths(const struct conv_extent *e, bool shared, struct conv_b
     }
 }
 
-/* Taps that share a box need less from L2, but some of its columns are no results. */
+/* Taps that share a box read less from L2, but some of its columns are not results. */
 struct conv_box conv_box_of(const struct conv_extent *e)
 {
     struct conv_box best = {.cycles = -1};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv_box.h - which pixels a tile of a convolution takes, where they lie channels last. */
+/* conv_box.h - the box of pixels of a convolution's tile, for channels-last layouts. */
 #ifndef EXPERT_CONV_BOX_H
 #define EXPERT_CONV_BOX_H
 

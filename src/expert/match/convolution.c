@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * convolution.c - one convolution with a bias and pointwise operators behind it.
+ * convolution.c - one convolution with a bias, followed by pointwise operators.
  *
  * One and two dimensions are three with sizes of 1. Sizes are written into the
  * kernel as numbers; the batch comes from the call. The fast forms walk planes
@@ -22,9 +22,10 @@ enum {
     LEAST_TERMS = 16,      /* of a sum on tensor cores */
     LEAST_RESULTS = 16,    /* output channels, likewise */
     LEAST_WORK = 1 << 18,  /* multiplications, likewise */
-    EXPANDED_CHANNELS = 8, /* so few that taps become channels */
-    DENSE_GROUPS = 8,      /* so few that other groups' weights may be zeros */
-    SAMPLED = 1 << 22,     /* elements: from here on the maximum of a sample will do */
+    EXPANDED_CHANNELS = 8, /* with so few channels, taps become channels */
+    /* with so few channels, other groups' weights may be padded with zeros */
+    DENSE_GROUPS = 8,
+    SAMPLED = 1 << 22, /* elements; above this the maximum of a sample is used */
     MOST_STRIDE = 16,
     MOST_PHASES = 64,      /* launches of a transposed convolution on tensor cores */
     HALO = 32,             /* pixels behind a tile */
@@ -345,7 +346,8 @@ static int64_t run_of(const struct conv *q)
     return run;
 }
 
-/* Can TMA store results? What follows may not depend on a result's place within its channel. */
+/* Can TMA store results? Following operators must not depend on a result's position within its
+ * channel. */
 static bool stores_runs(const struct conv *q)
 {
     bool ok = strcmp(q->x->t.dtype, "f32") == 0 && run_of(q) % 4 == 0 && run_of(q) >= LEAST_RUN &&
@@ -498,7 +500,7 @@ static bool fill_last(struct conv *q, struct scope *s)
     return b.shared;
 }
 
-/* Is there enough to do for tensor cores? Few channels of many groups are not. */
+/* Is there enough work for tensor cores? Few channels in many groups are not. */
 static bool pays(const struct conv *q, bool grouped)
 {
     double terms =

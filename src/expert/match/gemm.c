@@ -16,8 +16,8 @@
 #include <string.h>
 
 enum {
-    DEEP_K = 256, /* from here on a sum is worth dividing among blocks */
-    LONG_SUM = 64 /* and from here on adding up in pieces */
+    DEEP_K = 256, /* from this length on a sum is divided among blocks */
+    LONG_SUM = 64 /* from this length on a sum is added up in pieces */
 };
 
 bool gemm_is_product(const struct node *n)
@@ -61,7 +61,7 @@ static bool of_one_value(const struct node *n)
     return knows;
 }
 
-/* An operand as it lies, and what is done to its elements; NULL: nothing. */
+/* An operand's layout, and the function of its elements; NULL: none. */
 static bool operand(struct gemm *q, const struct node *n, struct view *v, const char **body,
                     const char **why)
 {
@@ -263,7 +263,7 @@ static void add_check(struct gemm *q, struct scope *s, const char *list, const c
     scope_set(item, "text", "%s", text);
 }
 
-/* The contiguous mode must stay what it was when the kernel was written. */
+/* The contiguous mode must stay the one that the kernel was written for. */
 static void check_unit(struct gemm *q, struct scope *s, const char *tensor, const struct axis *x)
 {
     if (x->first == x->last)
@@ -383,7 +383,7 @@ static void fill_sizes(struct gemm *q, struct scope *s)
     if (q->A.col.size >= DEEP_K && tiles * 2 <= q->g->sm_count &&
         q->C.row.size * q->C.col.size < INT32_MAX)
         scope_fact(s, "deep");
-    /* Where results are small cuBLAS divides K, and rounds less than a sum in one piece would. */
+    /* For small results cuBLAS splits K, which rounds less than one long sum. */
     if (q->A.col.size >= LONG_SUM && strcmp(q->g->in[q->a_in].dtype, "f32") == 0 &&
         (tiles <= 2 * q->g->sm_count || q->C.row.size < 64 || q->C.col.size < 64))
         scope_fact(s, "long_sum");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gemm.h - what the matcher of matrix products knows; shared by its files.
+ * gemm.h - data of the matcher of matrix products, shared by its files.
  *
- * gemm.c reads the graph and fills the slots that every form needs; the other
- * files decide whether a form for one kind of device suits, and add its own.
+ * gemm.c reads the graph and fills the slots that every form needs; the other files decide whether
+ * a form for one kind of device applies, and add its slots.
  */
 #ifndef EXPERT_GEMM_H
 #define EXPERT_GEMM_H
@@ -40,13 +40,13 @@ struct gemm {
 
 bool gemm_is_product(const struct node *n);
 
-/* fp32 on the tensor cores of sm_90a (recipes/gemm_sm90.cu): is there enough to do, and can it be
- * read? */
+/* fp32 on the tensor cores of sm_90a (recipes/gemm_sm90.cu): is there enough work, and can TMA read
+ * the operands? */
 bool gemm_suits_sm90(const struct gemm *q);
 void gemm_fill_sm90(struct gemm *q, struct match *out);
 
-/* Few rows or few columns (recipes/gemm_thin.cu): is reading the large operand all the time it
- * takes? */
+/* Few rows or few columns (recipes/gemm_thin.cu): is the product bound by reading its large
+ * operand? */
 bool gemm_suits_thin(const struct gemm *q);
 void gemm_fill_thin(struct gemm *q, struct match *out);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gemm_sm90.c - which products go to Hopper's and Blackwell's tensor cores, and what those recipes
- * need. On Blackwell (sm_100) only those of 16 bits do.
+ * gemm_sm90.c - decide which products use Hopper's and Blackwell's tensor cores, and fill those
+ * recipes. On Blackwell (sm_100) only those of 16 bits do.
  *
  * Short sums stay on the FMA units: there the result is bound by writing it,
  * and the split's three products would be no more accurate than one.
@@ -74,9 +74,9 @@ static int64_t tiles_of(const struct gemm *q)
     return (q->C.row.size * q->C.col.size + SM90_TILE - 1) / SM90_TILE * q->C.l.size;
 }
 
-/* Results so small that cuBLAS divides K among many, and adds up short sums. Ours must be short,
- * too, or truncation makes them less accurate. From some length on cuBLAS' parts are long again,
- * and products of a batch it divides only where they are long. */
+/* For such small results cuBLAS splits K into many short sums. Ours must be short, too, or
+ * truncation makes them less accurate. From some length on cuBLAS' parts are long again, and it
+ * splits products of a batch only if they are long. */
 static bool smallest_result(const struct gemm *q)
 {
     return tiles_of(q) * 7 <= q->g->sm_count;
@@ -121,7 +121,7 @@ static bool triangles(const struct gemm *q, const char *kind)
            strcmp(triangle(q, q->a_in), kind) == 0 && strcmp(triangle(q, q->b_in), kind) == 0;
 }
 
-/* Larger ones, for which cuBLAS divides K as well, some of them, and in some forms. */
+/* Larger results, for some of which cuBLAS also splits K. */
 static bool cut_matters(const struct gemm *q)
 {
     return !smallest_result(q) && tiles_of(q) <= MOST_DIVIDED && q->A.col.size >= SHORT_K &&

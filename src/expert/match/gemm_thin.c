@@ -2,8 +2,8 @@
 /*
  * gemm_thin.c - which products are bound by reading their large operand (recipes/gemm_thin.cu).
  *
- * A product with few rows, or few columns: every element of the large operand is used so seldom
- * that tiles of 128 would leave most of the tensor cores' work unused.
+ * A product with few rows, or few columns: every element of the large operand is used so rarely
+ * that tiles of 128 would waste most of the tensor cores' work.
  */
 #include "expert/match/gemm.h"
 

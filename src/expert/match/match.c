@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* match.c - try every matcher; what they share. */
+/* match.c - try every matcher; helpers that they share. */
 #include "expert/match/match.h"
 
 #include "base/buf.h"
@@ -13,7 +13,7 @@
 static const struct matcher {
     const char *recipe;
     bool (*match)(const struct graph *g, struct arena *a, struct match *out);
-    bool any_order; /* writes results that lie channels last, too */
+    bool any_order; /* can also write channels-last results */
 } matchers[] = {
     {"pointwise", match_pointwise, false},
     {"row_reduction", match_rows, false},
@@ -234,7 +234,7 @@ void match_other(enum kernel_class class, const json_t *task, const char **recip
     for (size_t i = 0; i < ARRAY_LEN(examples) && !e; i++)
         if (examples[i].class == class && !has_operator(task, &examples[i]))
             e = &examples[i];
-    for (size_t i = 0; i < ARRAY_LEN(examples) && !e; i++) /* none of the class: any other */
+    for (size_t i = 0; i < ARRAY_LEN(examples) && !e; i++) /* none of the class: take any other */
         if (examples[i].class != class && !has_operator(task, &examples[i]))
             e = &examples[i];
     e = e ? e : &examples[0];

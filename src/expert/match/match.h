@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * match.h - from a graph to a recipe and what fills it.
+ * match.h - choose a recipe for a graph, and the scope that fills it.
  *
- * One matcher per recipe. A matcher answers with a scope for its recipe, or
- * says in one clause why the graph is not its kind ("softmax runs over
- * dimension 1 of 3"). To add a recipe: write recipes/NAME.cu, a matcher, and
- * its row in match.c.
+ * One matcher per recipe. A matcher returns a scope for its recipe, or says in one clause why the
+ * graph does not match ("softmax runs over dimension 1 of 3"). To add a recipe: write
+ * recipes/NAME.cu, a matcher, and its row in match.c.
  */
 #ifndef EXPERT_MATCH_H
 #define EXPERT_MATCH_H
@@ -20,7 +19,7 @@ struct match {
     const char *recipe;
     struct scope *scope;
     const char *why_not;       /* when it does not match */
-    const char *refused;       /* one operator, and why no kernel can have it; may be NULL */
+    const char *refused;       /* an operator and why no kernel can compute it; may be NULL */
     const struct parts *parts; /* of a task that takes several kernels (partition.h); else NULL */
     double moved;              /* bytes read and written, of reductions and of generic kernels */
     int launches;
@@ -34,11 +33,11 @@ double match_cost(const struct match *m);
 bool match_channels_last(const struct tensor *t);
 
 bool match_graph(const struct graph *g, struct arena *a, struct match *out);
-/* By one recipe, or not at all. */
+/* Matches by one recipe only. */
 bool match_one(const struct graph *g, struct arena *a, struct match *out);
-/* The recipe a language model should see for this class of task, and a graph for it. */
+/* The recipe to show a language model for this class of task, and a graph for it. */
 void match_nearest(enum kernel_class class, const char **recipe, const char **description);
-/* Likewise, of an operator that the task (its description) does not have. */
+/* The same, with an operator that the task (its description) does not have. */
 void match_other(enum kernel_class class, const json_t *task, const char **recipe,
                  const char **description);
 
@@ -51,7 +50,7 @@ bool match_convolution(const struct graph *g, struct arena *a, struct match *out
 bool match_gemm(const struct graph *g, struct arena *a, struct match *out);
 bool match_attention(const struct graph *g, struct arena *a, struct match *out);
 bool match_recurrent(const struct graph *g, struct arena *a, struct match *out);
-/* What no recipe covers (generic/): right, not fast. */
+/* Fallback for graphs without a recipe (generic/): correct, not fast. */
 bool match_generic(const struct graph *g, struct arena *a, struct match *out);
 
 /* ---- shared by matchers --------------------------------------------------- */
@@ -73,8 +72,8 @@ const char *match_pointer(const char *type, const char *tensor, const int64_t fr
  * false: none is. */
 bool match_split_checks(struct scope *s, const char *tensor, const struct tensor *t,
                         const struct axis *axes, int count, struct arena *a);
-/* What follows the operator that a recipe is about: walked from the result down to that operator;
- * everything else must be inputs, which go to `leaf` with the tensor they are read beside. */
+/* The epilogue of a recipe's operator: walks from the result down to that operator; everything else
+ * must be inputs, which are passed to `leaf` with the tensor they are combined with. */
 struct epilogue {
     const struct graph *g;
     struct arena *a;
@@ -91,7 +90,7 @@ struct epilogue {
 bool match_epilogue(const struct epilogue *e, const struct node *n, struct match *out);
 /* A batch norm with the statistics it is given, arguments 1 to 4: its form over them; or NULL. */
 const char *match_fixed_norm(const struct graph *g, const struct node *n, struct arena *a);
-/* The list `scalar`: the numbers the task was called with, which are written into the kernel. */
+/* The list `scalar`: the task's scalar arguments, which are written into the kernel. */
 void match_scalars(const struct graph *g, struct scope *s);
 bool match_no(struct match *out, struct arena *a, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * partition.c - cut a graph into parts that recipes can write.
+ * partition.c - split a graph into parts that recipes cover.
  *
- * Parts are taken off the front: what a part makes becomes an input of what
- * is left, until every output is made. First the operands that the first
- * product cannot read as they lie, then that product with all that can
- * follow it in its epilogue, and so on; what is left without products is one
- * part per output. What is said of products here holds for convolutions too.
- * A graph without products is cut at reductions (match_sums), where that costs
- * less than generic kernels.
+ * Parts are taken off the front: a part's result becomes an input of the rest, until every output
+ * is computed. First the operands that the first product cannot read in their layout, then that
+ * product with everything that fits its epilogue, and so on; the rest without products is one part
+ * per output. The same applies to convolutions. A graph without products is cut at reductions
+ * (match_sums), where that costs less than generic kernels.
  *
- * Invariant: nodes keep their ids in every graph cut from the task's, so that
- * arguments need no rewriting.
+ * Invariant: nodes keep their ids in every subgraph, so that arguments need no rewriting.
  */
 #include "expert/match/partition.h"
 
@@ -56,7 +53,7 @@ static void mark_args(const struct graph *g, const struct node *n, bool *marks)
     }
 }
 
-/* All that goes into n, and n. Arguments stand before their users. */
+/* n and everything it depends on. Arguments precede their users. */
 static void closure(const struct graph *g, const struct node *n, bool *in)
 {
     memset(in, 0, GRAPH_NODES * sizeof(*in));
@@ -120,7 +117,7 @@ static const char *short_name(const char *name)
     return dot && dot[1] ? dot + 1 : name;
 }
 
-/* Inputs in the order in which a walk from the result meets them: alike for parts that are alike.
+/* Inputs in the order of a walk from the result, so that equal parts have equal orders.
  */
 static void number_inputs(const struct cut *c, const struct node *n, bool *seen, struct graph *s,
                           int *from)
@@ -157,7 +154,7 @@ static void number_inputs(const struct cut *c, const struct node *n, bool *seen,
     }
 }
 
-/* The graph that makes `result`; from[i] is the input of what is left that is its input i. */
+/* The graph that computes `result`; from[i] is the rest's input that becomes its input i. */
 static struct graph *graph_of(const struct cut *c, const struct node *result, int *from)
 {
     const struct graph *left = c->left;
@@ -331,7 +328,7 @@ static void shape_of(const struct cut *c, struct part *part)
 
 /* ---- cutting ------------------------------------------------------------------------ */
 
-/* An earlier part that is written alike, but for its name. */
+/* An earlier part with equal source except for its name. */
 static int form_of(const struct cut *c, struct graph *s, const struct match *m)
 {
     const char *name = s->name;
@@ -387,7 +384,7 @@ static bool take(struct cut *c, const struct node *result, bool any)
     return true;
 }
 
-/* What must be computed before an operand can be read; NULL: it can be read as it lies. */
+/* What must be computed before an operand can be read; NULL: it can be read directly. */
 static const struct node *unreadable(const struct graph *g, const struct node *n)
 {
     const struct node *operand = n;
@@ -432,7 +429,8 @@ static bool all_through(const struct cut *c, const struct node *from, const stru
     return true;
 }
 
-/* May n end the part of a product? All that depends on the product goes through n. */
+/* May n be the end of a product's part? True if everything that depends on the product goes through
+ * n. */
 static bool ends(const struct cut *c, const struct node *product, const struct node *n)
 {
     const struct graph *g = c->left;
@@ -451,7 +449,7 @@ static bool ends(const struct cut *c, const struct node *product, const struct n
     return all_through(c, product, n, in);
 }
 
-/* The product and as much of what follows as a recipe takes. */
+/* The product and as many following operators as a recipe covers. */
 static bool take_product(struct cut *c, const struct node *product)
 {
     const struct graph *g = c->left;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * partition.h - a task that takes several kernels: each by a recipe, results handed on in
+ * partition.h - a task that needs several kernels, each by a recipe, with intermediate results in
  * workspace.
  *
- * What no recipe writes as a whole is cut into parts (partition.c): a product with
- * the pointwise operators that follow it, a reduction, a computed operand. A
- * part is a graph of its own and is matched as a task is. kernel_chain.c puts what
- * the recipes write into one file, with a plan that carries the parts out one
- * after the other; parts that are written alike share their kernels.
+ * A graph that no recipe covers as a whole is split into parts (partition.c): a product with the
+ * pointwise operators that follow it, a reduction, a computed operand. A part is a graph and is
+ * matched like a task. kernel_chain.c combines the recipes' sources in one file, with a plan that
+ * runs the parts one after the other; parts with equal source share their kernels.
  */
 #ifndef EXPERT_PARTITION_H
 #define EXPERT_PARTITION_H
@@ -19,9 +18,9 @@ enum { PARTS_MAX = 160, PARTS_NODES = 1200 };
 struct part {
     const struct graph *g;
     struct match match;
-    int form;              /* the first part that is written alike, or this one */
+    int form;              /* the first part with equal source, or this one */
     int from[MAX_TENSORS]; /* its inputs: i, the task's input i; -1 - i, the result of part i */
-    int out;               /* the task's output it makes; -1: a result for others */
+    int out;               /* the task's output it computes; -1: an intermediate result */
     const char *shape[MAX_DIMS]; /* of the result, for the plan */
     bool fixed;                  /* the shape is written in numbers */
 };
@@ -29,7 +28,7 @@ struct part {
 struct parts {
     struct part at[PARTS_MAX];
     int count;
-    int main;    /* the one with most to do: its recipe's steps are the task's */
+    int main;    /* the part with most work: its recipe's steps are the task's */
     bool likely; /* the others have the steps that are likely to pay; else all there are */
 };
 
@@ -47,7 +46,7 @@ struct chain;
 /* Reads the recipes. *steps: those of the main recipe that apply to any of its parts. */
 bool chain_open(const struct parts *p, struct arena *a, struct chain **out, unsigned *steps,
                 struct error *err);
-/* Parts of other recipes stand at the top of their ladders, whatever the steps. *literal: see
+/* Parts of other recipes always have all their steps. *literal: see
  * match/size_constants.h. */
 bool chain_compose(const struct chain *c, unsigned steps, struct arena *a, struct text *out,
                    uint64_t *literal, struct error *err);

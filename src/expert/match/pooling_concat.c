@@ -2,7 +2,7 @@
 /*
  * pooling_concat.c - pooling and concatenation.
  *
- * Inputs come as they are, without gaps; nothing is fused.
+ * Inputs are contiguous; nothing is fused.
  */
 #include "expert/match/match.h"
 
@@ -81,10 +81,11 @@ struct window {
 
 enum {
     POOL_ROW_REGISTERS = 64, /* elements of one row under the windows of a thread */
-    POOL_SHORT = 64,         /* elements a thread reads: more are not worth two forms of the code */
-    POOL_LOADS = 320,        /* written out one by one, all loops unrolled */
-    POOL_TAPS = 512,         /* of a window, likewise */
-    POOL_MANY = 4,           /* vectors under the windows of a thread */
+    /* elements a thread reads; more do not justify two forms of the code */
+    POOL_SHORT = 64,
+    POOL_LOADS = 320, /* written out one by one, all loops unrolled */
+    POOL_TAPS = 512,  /* of a window, likewise */
+    POOL_MANY = 4,    /* vectors under the windows of a thread */
     POOL_LANES = 128, /* threads along a row of windows, at most: those of the smallest block */
 };
 

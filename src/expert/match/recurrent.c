@@ -46,7 +46,7 @@ static const struct node *operand(const struct graph *g, const struct node *n, i
     return json_object_get(given, "node") ? graph_node(g, graph_id(given)) : NULL;
 }
 
-/* The input that it is, in another shape at most; NULL: it is computed, or has gaps. */
+/* The input behind it, at most reshaped; NULL: it is computed, or not contiguous. */
 static const struct node *plain(const struct graph *g, const struct node *n)
 {
     while (n && graph_reshapes(n))

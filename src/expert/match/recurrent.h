@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recurrent.h - recurrent layers, as the oracle gives them (oracle/recurrent.py): for the
- * partition. */
+/* recurrent.h - recurrent layers as described by oracle/recurrent.py, for the partition. */
 #ifndef EXPERT_RECURRENT_H
 #define EXPERT_RECURRENT_H
 

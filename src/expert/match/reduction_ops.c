@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reduction_ops.c - the operators that reduce: which they are, and which dimensions they reduce.
+ * reduction_ops.c - reduction operators, and the dimensions that they reduce.
  *
- * reduction_ops.def says which passes each of them is made of.
+ * reduction_ops.def lists the passes of each.
  */
 #include "expert/match/reduction_ops.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduction_ops.h - the operators that reduce, as passes over a row and a value
- * (reduction_ops.def). */
+/* reduction_ops.h - reduction operators as passes over a row and a final value (reduction_ops.def).
+ */
 #ifndef EXPERT_REDUCTION_OPS_H
 #define EXPERT_REDUCTION_OPS_H
 
@@ -27,8 +27,8 @@ struct row_form {
 
 /* NULL: the node is not a reduction, or not with these arguments. */
 const struct row_form *row_form_of(const struct graph *g, const struct node *n);
-/* Which dimensions of its argument it reduces; *x, the argument's shape, becomes the one they are
- * counted in. False: the arguments do not say. */
+/* The dimensions of its argument that it reduces; *x, the argument's shape, becomes the shape they
+ * refer to. False: not clear from the arguments. */
 bool row_form_dims(const struct node *n, const struct row_form *f, struct tensor *x,
                    bool out[MAX_DIMS]);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rows.c - graphs that reduce rows: softmax, norms, sums, and what is pointwise around them.
+ * rows.c - graphs that reduce rows: softmax, norms, sums, with pointwise operators around them.
  *
- * The graph is cut into stages (rows.h). Every value is either an element's
- * (shape of what is reduced) or a row's. reduction_ops.def says which passes an
- * operator is made of; pointwise operators become parts of the functions.
+ * The graph is split into stages (rows.h). Every value belongs either to an element (shape of the
+ * reduction's input) or to a row. reduction_ops.def says which passes an operator is made of;
+ * pointwise operators become parts of the functions.
  */
 #include "expert/match/rows.h"
 #include "expert/match/reduction_ops.h"
@@ -492,7 +492,7 @@ static bool lies_along(const struct rows *q, const struct node *n)
     return missing >= 0;
 }
 
-/* A row's value, expanded to all elements of its row. */
+/* Is it a row's value, expanded to all elements of its row? */
 static bool spreads_row(const struct rows *q, const struct node *n)
 {
     const struct node *x = graph_arg(q->g, n, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rows.h - a graph that reduces rows, cut into stages; between rows.c, which cuts, and
- * rows_slots.c, which fills the recipe.
+ * rows.h - a graph that reduces rows, split into stages; the interface between rows.c, which splits
+ * it, and rows_slots.c, which fills the recipe.
  *
  * A pass reduces an element function over the row; a scalar is computed once
  * per row from passes before it; then outputs are written, per element or per
@@ -26,10 +26,10 @@ struct row_tensor {
     int uses;          /* stages that read it */
 };
 
-/* A device function, or, when it would only return its argument, that argument. */
+/* A device function, or just its argument if it would only return that. */
 struct function {
     const char *name, *body;
-    const char *quick; /* the body with the hardware's approximations */
+    const char *quick; /* the body with the hardware's approximate functions */
     const char *value;
     bool reads[ROW_TENSORS], takes[ROW_STAGES]; /* tensors and results of stages it refers to */
     bool alone;                                 /* it only returns its argument */
@@ -37,11 +37,11 @@ struct function {
 
 struct row_stage {
     bool pass;                    /* it reduces the row */
-    bool total;                   /* it reduces f, a value per row, over all rows */
+    bool total;                   /* a total: it reduces f, a value per row, over all rows */
     const char *name;             /* of its result in the kernel: "row_max" */
     const char *combine, *result; /* of both: "Max"; result from the combined value, $it */
-    const char *pair;  /* accumulator that does this pass and the next at once; or NULL */
-    const char *place; /* it takes the element there, no pass: "target", or NULL */
+    const char *pair;             /* accumulator for this pass and the next together; or NULL */
+    const char *place; /* instead of a pass it reads the element at this index: "target", or NULL */
     const char *text;  /* of a total: the row's value, when f is none */
     int with;          /* 1 + the earlier pass whose loop it shares; 0: a loop of its own */
     struct function f;
@@ -79,8 +79,8 @@ struct scan {
 
 /* From q->full and q->reduced, the kept and the reduced dimensions alone. */
 void rows_split_shape(struct rows *q);
-/* Name everything that the value of an element, or of a row, is computed from. A row's value gets a
- * name, too. */
+/* Names everything that an element's or a row's value depends on. A row's value gets a name, too.
+ */
 bool rows_element(struct rows *q, const struct node *n);
 bool rows_value(struct rows *q, const struct node *n);
 /* An input with one value per row, beside values of shape `at`. */
@@ -89,7 +89,7 @@ bool rows_leaf(struct rows *q, const struct node *n, const struct tensor *at);
 bool rows_is_row(const struct rows *q, const struct node *n);
 /* Is it one value, computed from a reduction over what the rows gave, or over all elements? */
 bool rows_is_total(const struct rows *q, const struct node *n);
-/* The function that computes n from what is named so far. */
+/* The function that computes n from the names so far. */
 bool rows_function(struct rows *q, const struct node *n, const char *suffix, struct function *out);
 /* The next stage, not yet counted; NULL: too many. */
 struct row_stage *rows_stage(struct rows *q, const char *wanted);
@@ -110,7 +110,7 @@ bool rows_nll(struct rows *q, const struct node *n);
 
 /* ---- rows_slots.c ------------------------------------------------------------ */
 
-/* Brings all tensors to (n, rows), picks the recipe by how they lie and fills its scope. */
+/* Brings all tensors to (n, rows), picks the recipe by their layout and fills its scope. */
 bool rows_fill_slots(struct rows *q);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rows_recipe.c - which recipe a reduction takes, and what only that recipe needs.
+ * rows_recipe.c - pick the recipe of a reduction, and fill the slots that only it has.
  *
- *     row_reduction     rows lie together in memory
- *     column_reduction  neighbouring rows do: the reduced dimension is not the innermost
- *     split_reduction   rows lie together, but they are few and long
+ *     row_reduction rows are contiguous in memory column_reduction adjacent rows are: the reduced
+ *     dimension is not the innermost split_reduction rows are contiguous, but few and long
  *
  * Launch shapes are chosen here from the sizes; limits are those of an SM
  * since sm_80: 65536 registers, 1024 threads in a block.
@@ -26,7 +25,7 @@ static int kept_count(const struct rows *q)
     return kept;
 }
 
-/* Do so many vectors per thread leave it enough registers to work with? */
+/* Does a thread have enough registers with this many vectors? */
 static bool registers_hold(int64_t vectors, int64_t threads)
 {
     return vectors <= 16 && vectors * 4 + 28 <= ROWS_SM_REGISTERS / threads;
@@ -68,7 +67,7 @@ static bool set_cluster(struct rows *q, struct scope *s, int vec, bool fits)
     return q->g->arch >= 90 && kept && cluster_holds(items * kept, threads, vec);
 }
 
-/* Launch shapes beside the chosen one, to be tried by measuring. */
+/* Alternative launch shapes, to be tried by measuring. */
 static void set_tuning(struct rows *q, struct scope *s, int64_t threads, int64_t items, bool fits,
                        bool whole)
 {

@@ -3,8 +3,8 @@
  * rows_slots.c - the stages of a row reduction, as slots of its recipe.
  *
  * All tensors are brought to (n, rows): the reduced dimensions and the kept
- * ones each as few modes as they allow (index_space.h). How a tensor's element is
- * written depends on the place: in memory, in a vector, in registers.
+ * ones each as few modes as they allow (index_space.h). How a tensor's element is written depends
+ * on whether it is in memory, in a vector or in registers.
  */
 #include "expert/match/rows_slots.h"
 

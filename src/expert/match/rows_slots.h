@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rows_slots.h - between rows_slots.c, which writes what all recipes for row reductions share, and
- * rows_recipe.c, which picks one of them and writes what only it needs.
+ * rows_slots.h - the interface between rows_slots.c, which fills the slots that all recipes for row
+ * reductions share, and rows_recipe.c, which picks a recipe and fills its own slots.
  */
 #ifndef EXPERT_ROWS_SLOTS_H
 #define EXPERT_ROWS_SLOTS_H
@@ -11,8 +11,8 @@
 
 enum { ROWS_SM_REGISTERS = 65536 };
 
-/* Where an element's value is asked for: it decides how tensors and results are written. From
- * COLUMN on, a thread has several columns and results are arrays. */
+/* The context of an element, which decides how tensors and results are written. From COLUMN on, a
+ * thread has several columns and results are arrays. */
 enum place {
     PLAIN,
     VECTOR,

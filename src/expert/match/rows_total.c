@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rows_total.c - reductions of what rows gave over all rows: the mean of a loss per row.
+ * rows_total.c - reductions of the rows' results over all rows, such as the mean of a loss per row.
  *
- * Each is a stage with `total` set: the row's kernel leaves its value per row
- * in workspace, a second kernel reduces those.
+ * Each is a stage with `total` set: the rows' kernel writes a value per row to workspace, and a
+ * second kernel reduces those.
  */
 #include "expert/match/reduction_ops.h"
 #include "expert/match/rows.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scan.c - running sums and products: of pointwise operators, along one dimension, both ways.
+ * scan.c - running sums and products of pointwise values along one dimension, in both directions.
  *
- * A scan is cut as a reduction is (rows.h): the scanned dimension is the
- * "row", what is scanned an element function. Backwards comes as flips around it.
+ * A scan is split like a reduction (rows.h): the scanned dimension is the "row", and its input an
+ * element function. A backward scan is one between flips.
  */
 #include "expert/match/reduction_ops.h"
 #include "expert/match/rows.h"

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * size_constants.c - numbers that follow from sizes, computed by the plan.
+ * size_constants.c - numbers derived from sizes, computed by the plan.
  *
  * Works on the text of a composed recipe. Functions at file scope that name a
- * number, or call one that does, are found until nothing is new; then their
- * parameter lists, the calls of them and the launches of kernels among them
- * are lengthened. A function that is a member of a struct, or that is named
- * without being called, is out of reach: the number becomes a literal again.
+ * number, or call one that does, are collected until none is added; then their parameter lists,
+ * calls and launches get the number as well. A member function of a struct, or a function named
+ * without being called, cannot be changed: then the number stays a literal.
  */
 #include "expert/match/size_constants.h"
 

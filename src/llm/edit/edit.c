@@ -3,11 +3,11 @@
  * edit.c - from a reply to a changed source: choose the blocks, check all edits, apply.
  *
  * Hides which of several blocks counts (docs/edits.md):
- * 1. Blocks in reasoning count only when there is no edit outside it.
+ * 1. Blocks in reasoning count only if there is no edit outside it.
  * 2. The last block with edits decides the format; blocks of other formats are
  *    left out and the note says so.
- * 3. SEARCH/REPLACE and diff blocks count all together. A JSON list stands for
- *    itself: the last list wins, with the single objects that follow it.
+ * 3. All SEARCH/REPLACE and diff blocks count. Of several JSON lists only the last counts, with the
+ *    single objects that follow it.
  * 4. Without a fenced edit, the prose itself is searched.
  */
 #include "llm/edit/edit.h"
@@ -25,7 +25,7 @@ enum { MAX_OPS = 20000, REASON_LIMIT = 8192 };
 const char *const edit_status_names[3] = {"applied", "nothing", "rejected"};
 const char *const edit_format_names[4] = {"none", "json", "search/replace", "diff"};
 
-/* ---- what the parsers call ------------------------------------------------- */
+/* ---- called by the parsers ------------------------------------------------- */
 
 void edit_set_add(struct edit_set *set, struct edit_op op)
 {
@@ -114,7 +114,8 @@ static int op_compare(const void *x, const void *y)
     if (p->line != q->line)
         return p->line < q->line ? -1 : 1;
     if ((p->count == 0) != (q->count == 0))
-        return p->count == 0 ? -1 : 1; /* what is inserted before a line comes before its change */
+        /* an insertion before a line comes before the line's change */
+        return p->count == 0 ? -1 : 1;
     return p->number < q->number ? -1 : p->number > q->number;
 }
 
@@ -147,10 +148,10 @@ static void check_ranges(struct edit_set *set)
     }
 }
 
-/* Sorts, drops what a second block only repeats, and finds edits that touch the same lines. */
+/* Sorts edits, drops repetitions in a second block, and finds edits that touch the same lines. */
 static void check_overlaps(struct edit_set *set)
 {
-    size_t kept = 0, busy_to = 0; /* lines below busy_to are taken */
+    size_t kept = 0, busy_to = 0; /* lines below busy_to are already edited */
     int busy_by = 0;
 
     if (set->count)
@@ -211,7 +212,7 @@ static struct text assemble(const struct edit_set *set, struct text old, struct 
         out->lines_removed += (int)set->ops[i].count;
         out->lines_added += (int)set->ops[i].new_count;
     }
-    if (!ends && b.len) { /* the source had no newline at its end: nor has the result */
+    if (!ends && b.len) { /* the source has no final newline, so the result has none */
         size_t cut = b.len >= 2 && b.data[b.len - 2] == '\r' && b.data[b.len - 1] == '\n' ? 2 : 1;
 
         b.len -= cut;
@@ -265,7 +266,7 @@ static void read_block(struct edit_set *set, enum edit_format format, struct tex
         edit_diff_read(set, block);
 }
 
-/* Reads the fenced blocks of one side (reasoning or not); EDIT_NONE: none had edits. */
+/* Reads the fenced blocks inside or outside reasoning; EDIT_NONE: none has edits. */
 static enum edit_format read_fenced(struct edit_set *set, struct fence_list list, bool reasoning)
 {
     enum edit_format format = EDIT_NONE, *kinds;
@@ -296,7 +297,7 @@ static enum edit_format read_fenced(struct edit_set *set, struct fence_list list
     return format;
 }
 
-/* The reply without its fenced blocks: where edits without a fence may stand. */
+/* The reply without its fenced blocks, which may contain unfenced edits. */
 static struct text prose_of(struct text reply, struct fence_list list, struct arena *a)
 {
     struct buf b = buf_init(reply.len + list.count + 1);
@@ -316,8 +317,8 @@ static struct text prose_of(struct text reply, struct fence_list list, struct ar
     return t;
 }
 
-/* Edits that are not in a fence. A fence inside the quoted code of a SEARCH block or a diff may
- * have been taken for a block of the reply, so those two read the reply itself. */
+/* Reads edits without a fence. A fence inside code quoted by a SEARCH block or diff may have been
+ * taken for a block of the reply, so these two formats search the whole reply. */
 static enum edit_format read_unfenced(struct edit_set *set, struct text reply,
                                       struct fence_list list)
 {
@@ -360,7 +361,7 @@ static void judge(struct edit_set *set, struct text source, struct edit_result *
             out->changes = describe_changes(set);
             return;
         }
-        edit_set_fail(set, 0, "no effect: with these edits the source is what it was");
+        edit_set_fail(set, 0, "no effect: these edits leave the source unchanged");
         out->lines_added = out->lines_removed = 0;
     }
     out->status = EDIT_REJECTED;

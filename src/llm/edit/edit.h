@@ -5,18 +5,17 @@
  *     struct edit_result r;
  *     edit_apply(source, reply.text, a, &r);
  *     EDIT_APPLIED   r.source is the new text, r.changes what was done
- *     EDIT_NOTHING   the reply has no edit in it; r.reason says what was looked for
- *     EDIT_REJECTED  r.source is the old text; r.reason tells the model why, per edit
+ *     EDIT_NOTHING the reply has no edit; r.reason says what was searched for EDIT_REJECTED
+ *     r.source is the old text; r.reason tells the model why, per edit
  *
  * It never fails: a reply is data. docs/edits.md has the formats and the
  * rules for which block wins.
  *
  * Invariants
- * 1. All line numbers refer to the source as given; edits do not move each other.
- * 2. Any edit that does not fit (out of range, overlapping, anchor missing or
- *    met twice, no effect, unreadable) rejects the whole reply.
- * 3. Bytes outside the edited lines stay as they are; new lines take the
- *    source's line ending.
+ * 1. All line numbers refer to the original source; edits do not shift each other.
+ * 2. Any edit that does not fit (out of range, overlapping, anchor missing or ambiguous, no effect,
+ *    unreadable) rejects the whole reply.
+ * 3. Bytes outside the edited lines are unchanged; new lines get the source's line ending.
  */
 #ifndef LLM_EDIT_H
 #define LLM_EDIT_H
@@ -31,11 +30,12 @@ enum edit_format { EDIT_NONE, EDIT_JSON, EDIT_SEARCH, EDIT_DIFF };
 struct edit_result {
     enum edit_status status;
     enum edit_format format;
-    struct text source;  /* what holds now: the new text, or the old */
+    struct text source;  /* the resulting text, new or unchanged */
     const char *reason;  /* for the model; "" when applied */
     const char *changes; /* one line for people: "3 edits: lines 12-14, after 20, 31" */
-    const char *note;    /* what was set right on the way ("edit 2 found 3 lines below"), or "" */
-    int edits;           /* found in the reply */
+    /* small corrections that were made ("edit 2 found 3 lines below"), or "" */
+    const char *note;
+    int edits; /* number of edits in the reply */
     int lines_added, lines_removed;
 };
 
@@ -48,7 +48,7 @@ void edit_apply(struct text source, struct text reply, struct arena *a, struct e
  * the caller json_decref()s it. */
 json_t *edit_json(const struct edit_result *r);
 
-/* The source as prompts show it, every line with its number: "  12| code". */
+/* The source as it appears in prompts, every line with its number: "  12| code". */
 struct text edit_numbered(struct text source, struct arena *a);
 
 #endif

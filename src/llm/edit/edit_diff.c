@@ -2,13 +2,12 @@
 /*
  * edit_diff.c - unified diffs as models write them.
  *
- * A hunk is placed by its lines, not by its header: the header's line number
- * is where they are looked for first, its counts only say how many blank
- * lines at a hunk's end belong to it. Only lines marked - and + become edits;
- * context stays as it is in the source.
+ * A hunk is placed by its lines, not by its header: the header's line number is where the search
+ * begins, and its counts only tell how many blank lines at a hunk's end belong to it. Only lines
+ * marked - and + become edits; context keeps the source's text.
  *
  * Invariants
- * 1. A line without a mark is context as it stands; an empty one is blank context.
+ * 1. A line without a mark is context; an empty line is blank context.
  * 2. A hunk without old lines is placed by its number alone (after line N of -N,0).
  */
 #include "base/text.h"
@@ -21,7 +20,7 @@ struct diff_hunk {
     int number;
     size_t line, old_counted, new_counted; /* of the header; line 0: none */
     bool counted;
-    struct text *lines; /* with their marks */
+    struct text *lines; /* including their marks */
     size_t count;
 };
 
@@ -30,7 +29,7 @@ static bool is_hunk_header(struct text l)
     return l.len >= 2 && memcmp(l.data, "@@", 2) == 0;
 }
 
-/* "--- a" directly above "+++ b": the names of a file, not deleted lines. */
+/* "--- a" directly above "+++ b" names files and is not a deleted line. */
 static bool is_file_header(const struct text *lines, size_t count, size_t i)
 {
     return i + 2 < count && text_starts(lines[i], "--- ") && text_starts(lines[i + 1], "+++ ") &&
@@ -87,7 +86,7 @@ static char line_mark(struct text l)
         return ' ';
     return l.data[0] == '+' || l.data[0] == '-' || l.data[0] == ' ' || l.data[0] == '\\'
                ? l.data[0]
-               : 'x'; /* no mark: context as it stands */
+               : 'x'; /* no mark: context */
 }
 
 static struct text line_body(struct text l)
@@ -97,7 +96,7 @@ static struct text line_body(struct text l)
     return l;
 }
 
-/* Empty lines at the end that the header's counts do not include are the reply's, not the hunk's.
+/* Empty lines at the end beyond the header's counts belong to the reply, not to the hunk.
  */
 static void drop_tail(struct diff_hunk *h)
 {
@@ -178,7 +177,7 @@ static void hunk_place(struct edit_set *set, struct diff_hunk *h)
     if (h->line && f.line != h->line)
         edit_set_note(set, "edit %d was found at line %zu, not %zu", h->number, f.line, h->line);
     if (f.loose)
-        edit_set_note(set, "edit %d matched line %zu but for blanks", h->number, f.line);
+        edit_set_note(set, "edit %d matched line %zu except for white space", h->number, f.line);
     hunk_ops(set, h, f.line);
 }
 

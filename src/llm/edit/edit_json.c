@@ -7,8 +7,8 @@
  *     {"action": "delete", "line_number": 31, "num_lines": 2}
  *
  * A list of them, one alone, one per line, or a list inside {"edits": ...}.
- * What models get wrong most is set right without guessing: real newlines
- * inside strings and commas before a closing bracket.
+ * The most frequent mistakes of models are corrected without guessing: raw newlines in strings and
+ * commas before a closing bracket.
  */
 #include "base/text.h"
 #include "llm/edit/edit_parse.h"
@@ -61,7 +61,7 @@ bool edit_json_is_list(struct text block)
     return t.len && (t.data[0] == '[' || has(t, "\"edits\""));
 }
 
-/* Copies one string of a JSON text, from its quote on; raw control characters are escaped. */
+/* Copies one string of a JSON text, starting at its quote; escapes raw control characters. */
 static size_t copy_string(struct text t, size_t i, struct buf *out)
 {
     buf_putc(out, t.data[i++]);
@@ -91,8 +91,8 @@ static bool comma_is_last(struct text t, size_t i)
     return rest.len && (rest.data[0] == ']' || rest.data[0] == '}');
 }
 
-/* Copies one value that begins with a bracket, repaired; returns the bytes it
- * took, or 0 when its brackets never close. */
+/* Copies and corrects one value that begins with a bracket; returns its length in bytes, or 0 if
+ * its brackets never close. */
 static size_t copy_value(struct text t, struct buf *out)
 {
     size_t depth = 0, i = 0;
@@ -166,7 +166,7 @@ static const struct text *join_lines(struct edit_set *set, const json_t *list, s
     return all;
 }
 
-/* A string or a list of strings as lines. False: it is something else. */
+/* Converts a string or a list of strings to lines. False: it is neither. */
 static bool lines_field(struct edit_set *set, const json_t *o, const char *const *keys, bool *given,
                         const struct text **out, size_t *count)
 {
@@ -206,7 +206,7 @@ static bool read_fields(struct edit_set *set, const json_t *o, int number, struc
     if (f->count == -1 && end >= 0 && f->line >= 1)
         f->count = end - f->line + 1;
     if (f->line == -2 || f->count < -1 || f->count == 0) {
-        edit_set_fail(set, number, "has a %s that is not a whole number from 1 on",
+        edit_set_fail(set, number, "has a %s that is not a whole number of at least 1",
                       f->line == -2 ? "line_number" : "num_lines");
         return false;
     }
@@ -228,13 +228,13 @@ static bool read_fields(struct edit_set *set, const json_t *o, int number, struc
     return true;
 }
 
-/* Finds the anchor and moves the edit there when it stands elsewhere. */
+/* Finds the anchor and moves the edit to it if it is elsewhere. */
 static bool place_anchor(struct edit_set *set, int number, struct fields *f)
 {
     size_t hint = f->line > 0 ? (size_t)f->line : 0;
     struct edit_found found;
 
-    if (edit_has_numbers(f->old, f->old_count)) { /* copied with the numbers of the prompt */
+    if (edit_has_numbers(f->old, f->old_count)) { /* copied with the prompt's line numbers */
         struct text *bare = arena_array(set->arena, f->old_count, sizeof(*bare));
 
         for (size_t i = 0; i < f->old_count; i++) {
@@ -254,7 +254,7 @@ static bool place_anchor(struct edit_set *set, int number, struct fields *f)
     if (hint && found.line != hint)
         edit_set_note(set, "edit %d was found at line %zu, not %zu", number, found.line, hint);
     if (found.loose)
-        edit_set_note(set, "edit %d matched line %zu but for blanks", number, found.line);
+        edit_set_note(set, "edit %d matched line %zu except for white space", number, found.line);
     f->line = (int64_t)found.line;
     return true;
 }
@@ -282,8 +282,8 @@ static void read_edit(struct edit_set *set, const json_t *o)
     after = strcasecmp(f.action, "insert_after") == 0;
     remove = strcasecmp(f.action, "delete") == 0;
     if (!replace && !insert && !after && !remove)
-        edit_set_fail(set, number, "has the action \"%.40s\"; replace, insert and delete exist",
-                      f.action);
+        edit_set_fail(set, number,
+                      "has the action \"%.40s\"; only replace, insert and delete exist", f.action);
     else if ((replace || insert || after) && !f.has_fresh)
         edit_set_fail(set, number, "has no \"new_code\"");
     else if (remove && f.has_fresh && f.fresh_count && f.fresh[0].len)
@@ -389,7 +389,7 @@ bool edit_json_unfenced(struct text prose, struct text *out)
             found = true;
             i += took - 1;
         } else if (!v && has((struct text){t.data, took ? took : t.len}, "\"action\"")) {
-            *out = t; /* broken: an edit inside it must not be taken for all there are */
+            *out = t; /* broken: an edit inside it must not be taken for the only one */
             found = true;
             tries = MAX_UNFENCED_TRIES;
         }

@@ -3,14 +3,12 @@
  * edit_search.c - SEARCH/REPLACE blocks.
  *
  *     <<<<<<< SEARCH
- *     lines as they stand in the source
- *     =======
- *     lines that take their place
- *     >>>>>>> REPLACE
+ *     lines exactly as in the source ======= lines that replace them >>>>>>>
+ *     REPLACE
  *
- * Any number of them, in one fenced block, in several, or without a fence. The
- * quoted lines must stand at one place only. The divider has as many signs as
- * the opening marker, so that a shorter or longer rule in the code is code.
+ * Any number of them, in one fenced block, in several, or without a fence. The quoted lines must
+ * occur exactly once. The divider has as many signs as the opening marker, so that a shorter or
+ * longer rule counts as code.
  */
 #include "base/text.h"
 #include "llm/edit/edit_parse.h"
@@ -36,7 +34,7 @@ static bool next_line(struct cursor *c, struct text *out, size_t *begin)
     return true;
 }
 
-/* The run of `sign` at the start of a marker line with this word, or 0. */
+/* Length of the run of `sign` that begins a marker line with this word, or 0. */
 static size_t marker(struct text line, char sign, const char *word)
 {
     size_t n = 0, skip, len = strlen(word);
@@ -81,7 +79,7 @@ static void replace_found(struct edit_set *set, int number, struct text search, 
             edit_set_add_quoted(set, number, 1, NULL, 0, new_lines, new_count);
             return;
         }
-        edit_set_fail(set, number, "its SEARCH part is empty; quote the lines that are to change");
+        edit_set_fail(set, number, "its SEARCH part is empty; quote the lines to change");
         return;
     }
     old = edit_split(search, set->arena, &old_count);
@@ -91,11 +89,11 @@ static void replace_found(struct edit_set *set, int number, struct text search, 
         return;
     }
     if (f.loose)
-        edit_set_note(set, "edit %d matched line %zu but for blanks", number, f.line);
+        edit_set_note(set, "edit %d matched line %zu except for white space", number, f.line);
     edit_set_add_quoted(set, number, f.line, old, old_count, new_lines, new_count);
 }
 
-/* Reads on after an opening marker. */
+/* Reads the rest of a block after its opening marker. */
 static void read_one(struct edit_set *set, struct cursor *c, size_t run)
 {
     size_t search_begin = c->at, search_end = 0, replace_begin = 0, begin;

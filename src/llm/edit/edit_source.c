@@ -2,11 +2,10 @@
 /*
  * edit_source.c - a source as lines, and finding quoted lines in it.
  *
- * Hides how forgiving the search is: first the very bytes, then without
- * trailing blanks, then with runs of blanks as one. A looser way is tried only
- * when the stricter one finds nothing, and every way must find one place only.
- * In Python the blanks that a line begins with always count: code put in at another
- * depth means something else.
+ * Hides how lenient the search is: first exact bytes, then without trailing white space, then with
+ * runs of white space as one blank. A more lenient comparison is tried only if the stricter one
+ * finds nothing, and each must match exactly one place. In Python the blanks that a line begins
+ * with always count: code put in at another depth means something else.
  */
 #include "base/text.h"
 #include "llm/edit/edit_parse.h"
@@ -60,7 +59,7 @@ static uint64_t line_hash(struct text t, int mode, bool indented)
     return h;
 }
 
-/* Equal in this mode; the hashes were equal already. */
+/* Are the lines equal in this mode? Their hashes are. */
 static bool line_same(struct text x, struct text y, int mode, bool indented)
 {
     size_t i = kept_blanks(x, indented), k = kept_blanks(y, indented);

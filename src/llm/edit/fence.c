@@ -2,15 +2,14 @@
 /*
  * fence.c - the fenced blocks of a reply, found line by line.
  *
- * Hides how models write fences: indented, in quotes and lists, behind prose
- * on the same line, opened and closed on one line, closed behind the last
- * line of code, or never.
+ * Hides how models write fences: indented, in quotes and lists, after prose on the same line,
+ * opened and closed on one line, closed at the end of the last line of code, or never closed.
  *
  * Invariants
- * 1. Reasoning and the rest are scanned apart: a fence left open while
- *    thinking does not swallow the answer.
- * 2. A block's body is a run of the reply's own bytes, less the fence's own
- *    indentation; nothing else is taken off, at neither end.
+ * 1. Reasoning and the rest are scanned separately: a fence left open in reasoning does not swallow
+ *    the answer.
+ * 2. A block's body is a run of the reply's bytes without the fence's indentation; nothing else is
+ *    removed at either end.
  */
 #include "llm/edit/fence.h"
 
@@ -34,12 +33,12 @@ struct fence_scan {
     size_t count, cap;
 };
 
-/* An opening or closing fence as it stands in a line. */
+/* An opening or closing fence found in a line. */
 struct mark {
     char c;
     size_t run;                /* how many of them */
     size_t at;                 /* where they begin */
-    struct text info, inside;  /* inside: body that stands on the same line */
+    struct text info, inside;  /* inside: body on the same line */
     bool one_line, first_body; /* first_body: `inside` is the first line of the body */
 };
 
@@ -58,7 +57,7 @@ static bool one_of(char c, const char *set)
     return c && strchr(set, c);
 }
 
-/* Where the first character is that is not indentation, quote mark or list marker. */
+/* Position of the first character after indentation, quote marks and list markers. */
 static size_t after_prefix(const char *s, struct fence_line l)
 {
     size_t i = l.begin, digits;
@@ -99,8 +98,7 @@ static bool info_is_code(struct text info)
     return false;
 }
 
-/* Splits what stands behind an opening fence into a language and code that was
- * put on the same line. */
+/* Splits the text after an opening fence into a language and code on the same line. */
 static void mark_info(struct mark *m, struct text rest)
 {
     struct text t = text_trim(rest);
@@ -124,8 +122,8 @@ static void mark_info(struct mark *m, struct text rest)
     }
 }
 
-/* "Here it is: ```cpp": the only run of ticks in the line, at most a word behind it, and not inside
- * a string. */
+/* "Here it is: ```cpp": the only run of backticks in the line, followed by at most one word, not
+ * inside a string. */
 static bool mark_behind_prose(const char *s, struct fence_line l, struct mark *m)
 {
     const char *tick = memmem(s + l.begin, l.end - l.begin, "```", 3);
@@ -140,7 +138,7 @@ static bool mark_behind_prose(const char *s, struct fence_line l, struct mark *m
     rest = (struct text){s + m->at + m->run, l.end - m->at - m->run};
     m->info = text_trim(rest);
     if (m->info.len && m->info.data != rest.data)
-        return false; /* "``` word": not how a language is written */
+        return false; /* "``` word": a language has no blank before it */
     for (size_t k = 0; k < m->info.len; k++)
         if (!isalnum((unsigned char)m->info.data[k]) && !one_of(m->info.data[k], "+#-_."))
             return false;
@@ -204,7 +202,7 @@ static void scan_add(struct fence_scan *sc, struct fence f)
     sc->items[sc->count++] = f;
 }
 
-/* Takes the fence's own indentation (or quote marks) off every line. */
+/* Removes the fence's indentation (or quote marks) from every line. */
 static struct text body_unindent(struct fence_scan *sc, struct text body, const char *prefix,
                                  size_t width)
 {
@@ -246,8 +244,8 @@ static bool info_is(struct text info, const char *const *words)
 
 static const char *const markdown_words[] = {"markdown", "md", NULL};
 
-/* Where the block that opened before `begin` ends; sets *body_end and *closed. A page
- * of markdown may hold fences of its own, which are counted. */
+/* Where the block that opened before `begin` ends; sets *body_end and *closed. A block of markdown
+ * may contain fences of its own, which are counted. */
 static size_t block_end(const char *s, size_t begin, size_t limit, const struct mark *open,
                         size_t *body_end, bool *closed)
 {
@@ -270,7 +268,7 @@ static size_t block_end(const char *s, size_t begin, size_t limit, const struct 
         }
         i = l.next;
     }
-    for (size_t i = begin; i < limit;) { /* closed behind code: "}```" */
+    for (size_t i = begin; i < limit;) { /* closed at the end of a code line: "}```" */
         struct fence_line l = line_at(s, i, limit);
         size_t end = l.end;
 
@@ -318,7 +316,7 @@ static void scan_region(struct fence_scan *sc, const char *s, size_t begin, size
             size_t first = sc->count;
 
             scan_region(sc, f.body.data, 0, f.body.len, reasoning, depth + 1);
-            for (size_t k = first; k < sc->count; k++) /* offsets are the reply's, not the page's */
+            for (size_t k = first; k < sc->count; k++) /* convert offsets to the whole reply's */
                 sc->items[k].begin = f.begin, sc->items[k].end = f.end;
         }
         i = f.end;
@@ -329,8 +327,8 @@ struct region {
     size_t begin, end;
 };
 
-/* The reasoning sections. A closing tag without an opening one means that the
- * provider's template had opened it: all before it was reasoning. */
+/* The reasoning sections. A closing tag without an opening one means that the provider's template
+ * opened it: all before it is reasoning. */
 static size_t find_reasoning(struct text t, struct region *out)
 {
     static const char *const tags[] = {"think", "thinking", "reasoning", "analysis", "thought"};
@@ -351,7 +349,7 @@ static size_t find_reasoning(struct text t, struct region *out)
 
             if (!o && !c)
                 break;
-            if (c && (!o || c < o)) { /* never opened: only at the very front */
+            if (c && (!o || c < o)) { /* never opened: only possible for the first section */
                 if (at == 0)
                     out[count++] = (struct region){0, (size_t)(c - t.data) + open_len + 1};
                 at = (size_t)(c - t.data) + open_len + 1;
@@ -400,7 +398,7 @@ struct fence_list fence_find(struct text reply, struct arena *a)
 
 /* ---- which block is the source ------------------------------------------- */
 
-/* Skips a string, character or comment that begins at i; returns i when none does. */
+/* Skips a string, character or comment that begins at i; returns i if there is none. */
 static size_t skip_quoted(struct text t, size_t i)
 {
     char c = t.data[i];
@@ -424,7 +422,7 @@ static size_t skip_quoted(struct text t, size_t i)
     return i;
 }
 
-/* Every brace and every #if closed: what an unclosed block must be to count. */
+/* Are all braces and #ifs closed? Required of an unclosed block. */
 static bool code_is_whole(struct text t)
 {
     long braces = 0, ifs = 0;
@@ -502,7 +500,7 @@ static bool python_is_whole(struct text t)
     return open == 0 && t.len > 0;
 }
 
-/* 0: no source; more is better. */
+/* 0: not a source; higher is better. */
 static int cpp_rank(const struct fence *f)
 {
     static const char *const code_words[] = {"c",  "cpp", "c++", "cu",  "cuda",
@@ -542,7 +540,7 @@ static int code_rank(const struct fence *f, bool *python)
         text_starts(f->body, "diff "))
         return 0;
     if (info_is(f->info, markdown_words))
-        return 0; /* what is inside it was listed on its own */
+        return 0; /* the blocks inside it are listed separately */
     cpp = cpp_rank(f);
     py = python_rank(f);
     *python = py > cpp || (py == cpp && py > 1);
@@ -646,7 +644,7 @@ bool fence_code(struct text reply, enum language want, struct arena *a, struct t
     return true;
 }
 
-/* A line is prose when no block covers it. */
+/* Is this line outside all blocks? */
 static bool is_prose(const struct fence_list *list, size_t at)
 {
     for (size_t i = 0; i < list->count; i++)
@@ -655,7 +653,7 @@ static bool is_prose(const struct fence_list *list, size_t at)
     return true;
 }
 
-/* What stands behind a word at the beginning of a line of prose; the last of several. */
+/* The text after `word` at the beginning of a line of prose; the last one if there are several. */
 static const char *marked_line(struct text reply, const char *word, struct arena *a)
 {
     size_t n = strlen(word);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fence.h - find the blocks of a reply in which code and edits stand.
+ * fence.h - find the fenced blocks of a reply, which contain code and edits.
  *
- * A reply is prose around fenced blocks. This finds every block, whatever
- * comes before it, and takes nothing away from what is inside: only the fence
- * lines themselves and, when the fence is indented, that indentation.
+ * A reply is prose around fenced blocks. This finds every block, whatever comes before it, and
+ * returns its content unchanged, without the fence lines and, if the fence is indented, without
+ * that indentation.
  *
  * Which block is the candidate's source (fence_code), in this order:
  * 1. Blocks inside reasoning (<think>...</think> and its kin) count only when
  *    no block outside it qualifies.
- * 2. A block with a CUTEGEN_PLAN wins over one with only a __global__, that
- *    one over any other block of a C-like language. For a language of Python: def plan,
+ * 2. A block with a CUTEGEN_PLAN is preferred to one with only a __global__, and that one to any
+ *    other block of a C-like language. For a language of Python: def plan,
  *    then a kernel's decorator, then any block marked python. Code in another language
  *    than the one asked for is no source.
- * 3. Among equals the last one wins: a model that thinks again says so later.
+ * 3. Among equals the last one wins: a model's second thoughts come later.
  * 4. A block that is never closed counts only if its braces and its #if are
- *    (Python: its brackets and strings): half a file is not a file.
+ *    (Python: its brackets and strings): half a file is of no use.
  * 5. Without any fence, a reply that has CUTEGEN_PLAN, or begins as a Python file and has
  *    def plan, is code as a whole.
  */
@@ -25,11 +25,11 @@
 #include "model.h"
 
 struct fence {
-    struct text info;  /* what stands behind the opening fence: "cpp", "json", "" */
-    struct text body;  /* borrowed from the reply; in the arena when indentation was taken off */
+    struct text info;  /* the text after the opening fence: "cpp", "json", "" */
+    struct text body;  /* borrowed from the reply; in the arena if indentation was removed */
     size_t begin, end; /* bytes of the reply, fence lines included */
     bool closed;
-    bool reasoning; /* stands inside a reasoning section */
+    bool reasoning; /* is inside a reasoning section */
 };
 
 struct fence_list {
@@ -46,7 +46,7 @@ bool fence_code(struct text reply, enum language want, struct arena *a, struct t
 
 /* The one-line summary a reply may carry ("CHANGE: ..." outside the blocks), or NULL. */
 const char *fence_change(struct text reply, struct arena *a);
-/* The reason behind "STOP:" at the beginning of a line: the model has nothing more to propose. */
+/* The reason after "STOP:" at the beginning of a line: the model has nothing more to propose. */
 const char *fence_stop(struct text reply, struct arena *a);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * adapt.c - a request that was refused for one of its parameters is made again without it.
+ * adapt.c - retry a refused request without the parameter that was refused.
  *
  * Servers differ in which parameters they know and in how much output they
- * allow. What is changed is the parameter that the refusal names (`param` of
- * the error, else the first parameter's name in its words), and nothing else:
- * a complaint about the temperature says nothing about tokens.
+ * allow. Only the parameter that the refusal names is changed (`param` of the error, else the first
+ * parameter name in its text): a complaint about the temperature says nothing about tokens.
  */
 #include "base/log.h"
 #include "llm/provider/provider.h"
@@ -35,7 +34,7 @@ static bool in_name(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Where the name stands as a word of its own; NULL: nowhere. */
+/* Finds the name as a whole word; NULL: it does not occur. */
 static const char *word_at(const char *words, const char *name)
 {
     size_t n = strlen(name);
@@ -46,7 +45,7 @@ static const char *word_at(const char *words, const char *name)
     return NULL;
 }
 
-/* The parameter a refusal is about; NULL: none of those we send. */
+/* The parameter that a refusal is about; NULL: none that we send. */
 static const struct request_parameter *named(const struct refusal *r)
 {
     const struct request_parameter *first = NULL;
@@ -69,7 +68,7 @@ static bool says(const struct refusal *r, const char *word)
     return strcasestr(r->words, word) || strcasestr(r->code, word);
 }
 
-/* Is the name refused, not the value? */
+/* Is the parameter's name refused, rather than its value? */
 static bool name_is_refused(const struct refusal *r)
 {
     return says(r, "unsupported_parameter") || says(r, "unknown_parameter") ||
@@ -77,7 +76,7 @@ static bool name_is_refused(const struct refusal *r)
            says(r, "unrecognized") || says(r, "not supported") || says(r, "extra inputs");
 }
 
-/* The greatest number below `asked` in the words: what the server says it allows; 0: none. */
+/* The largest number below `asked` in the message, taken as the server's limit; 0: none. */
 static int allowed(const char *words, int asked)
 {
     long best = 0;
@@ -96,8 +95,8 @@ static int allowed(const char *words, int asked)
     return (int)best;
 }
 
-/* Fewer output tokens: as many as the server names, else half. A limit of the model holds from now
- * on; a full context only for this call. */
+/* Asks for fewer output tokens: the number that the server names, else half. A limit of the model
+ * applies from now on; a full context only to this call. */
 static bool ask_for_less(struct llm *llm, struct wire *w, const struct refusal *r, struct fault *f)
 {
     bool context = says(r, "context");

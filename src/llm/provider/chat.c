@@ -3,8 +3,7 @@
  * chat.c - the chat completions dialect: OpenAI, vLLM, SGLang, llama.cpp, Ollama,
  * OpenRouter, LiteLLM and most others.
  *
- * Neighbouring messages of one role are sent as one: some chat templates
- * refuse two user turns in a row.
+ * Adjacent messages of one role are merged: some chat templates refuse two user turns in a row.
  */
 #include "base/json.h"
 #include "llm/provider/openai.h"

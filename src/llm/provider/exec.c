@@ -4,8 +4,8 @@
  *
  * The command is run by sh, so it may be a pipeline. It gets the messages in
  * order, an empty line between them, and in its environment CUTEGEN_STAGE and
- * CUTEGEN_MAX_TOKENS; never a key. What it does again after a failure is its
- * own business: an exit status other than 0 is not retried.
+ * CUTEGEN_MAX_TOKENS; never a key. Retrying is left to the command: an exit status other than 0 is
+ * not retried.
  */
 #include "base/proc.h"
 #include "llm/provider/provider.h"
@@ -39,7 +39,7 @@ static struct text join_messages(const struct wire *w)
     return t;
 }
 
-/* The end of what it said on stderr, on one line. */
+/* The end of its stderr, on one line. */
 static const char *last_words(struct text t, struct arena *a)
 {
     size_t from = t.len > STDERR_SHOWN ? t.len - STDERR_SHOWN : 0;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fault.c - what went wrong in an attempt, and how long to wait before the next.
+ * fault.c - describe a failed attempt, and how long to wait before the next.
  *
- * Pauses double from backoff_ms to backoff_max_ms, each drawn between half
- * and all of it, so that parallel runs do not come back at the same moment.
- * A server that says Retry-After is believed.
+ * Pauses double from backoff_ms to backoff_max_ms, each drawn at random from its upper half, so
+ * that parallel runs do not retry at the same moment. A server's Retry-After is honoured.
  */
 #include "llm/provider/provider.h"
 
@@ -25,7 +24,7 @@ bool fault_set(struct fault *f, bool passes, const char *fmt, ...)
     va_start(ap, fmt);
     text_format(f->text, sizeof(f->text), fmt, ap);
     va_end(ap);
-    for (char *p = f->text; *p; p++) /* what servers send may hold anything */
+    for (char *p = f->text; *p; p++) /* servers may send any bytes */
         if ((unsigned char)*p < ' ' || *p == 127)
             *p = ' ';
     return false;

@@ -2,15 +2,14 @@
 /*
  * http.c - one attempt over HTTP: send a JSON body, read a stream of events.
  *
- * Hides libcurl. One connection is kept and used again. The dialect says what
- * is sent and what the events mean; this file says what every fault of the
- * way there and back is (docs/models.md has the table).
+ * Hides libcurl. One connection is kept and reused. The dialect defines what is sent and what
+ * events mean; this file classifies every transport fault (table in docs/models.md).
  *
  * Invariants
- * 1. Redirects are not followed: a key is sent only where the user said.
- * 2. Every wait has an end: connect_ms, stall_ms without a byte, total_ms in all;
- *    and every reply a size: reply_limit_bytes.
- * 3. An answer counts only if the provider said that it is finished.
+ * 1. Redirects are not followed: a key is sent only to the configured host.
+ * 2. Every wait has a limit: connect_ms, stall_ms without a byte, total_ms in all; and so has every
+ *    reply: reply_limit_bytes.
+ * 3. An answer counts only if the provider reported its end.
  */
 #include "base/clock.h"
 #include "base/log.h"
@@ -47,7 +46,7 @@ struct transfer {
     int64_t last_byte_ms;
 };
 
-/* ---- where to --------------------------------------------------------------- */
+/* ---- the address --------------------------------------------------------------- */
 
 static const char *base_of(const struct llm_config *c, const struct dialect *d)
 {
@@ -61,7 +60,7 @@ const char *llm_base_url(const struct llm *llm)
     return llm->provider->dialect ? base_of(&llm->config, llm->provider->dialect) : NULL;
 }
 
-/* The provider's own host, and over TLS. */
+/* Does the request go to the provider's own host over TLS? */
 bool http_is_official(const struct llm_config *c, const struct dialect *d)
 {
     const char *base = base_of(c, d);
@@ -87,7 +86,7 @@ const char *http_url(const struct llm_config *c, const struct dialect *d, struct
 
 /* ---- open, close ------------------------------------------------------------- */
 
-/* This machine by a name or address that no other machine can have: localhost, 127.x.y.z or [::1].
+/* Is it a name or address that only this machine can have: localhost, 127.x.y.z or [::1]?
  */
 static bool is_local(const char *host)
 {
@@ -96,7 +95,7 @@ static bool is_local(const char *host)
     struct in_addr v4;
 
     if (strncmp(host, "[::1]", 5) == 0)
-        return strchr("/:?#", host[5]) != NULL; /* its end counts too */
+        return strchr("/:?#", host[5]) != NULL; /* '\0' counts, too */
     if (len >= sizeof(name))
         return false;
     snprintf(name, sizeof(name), "%.*s", (int)len, host);
@@ -206,7 +205,7 @@ void http_close(struct llm *llm)
     curl_global_cleanup();
 }
 
-/* ---- what comes back ----------------------------------------------------------- */
+/* ---- the response ----------------------------------------------------------- */
 
 static void header_value(struct text line, const char *name, char *out, size_t cap)
 {
@@ -269,7 +268,7 @@ static void on_event(void *ctx, const char *event, struct text data)
                                t->answer->text.len - before);
 }
 
-/* The first bytes decide what it is: servers differ in what they call it. */
+/* Detects the kind of body by its first bytes, since servers differ in Content-Type. */
 static void begin_body(struct transfer *t)
 {
     struct http *h = t->llm->state;
@@ -296,7 +295,7 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
         buf_add(&t->head, data, len);
         t->too_big |= t->head.overflowed && t->status == 200;
     }
-    /* Framing makes a stream several times larger than its text, but not without end. */
+    /* Framing makes a stream several times larger than its text, but not unboundedly. */
     t->too_big |= t->answer->text.overflowed || t->bytes > limit * WIRE_FACTOR;
     return t->too_big ? 0 : len;
 }
@@ -323,10 +322,10 @@ static bool curl_fault(const struct transfer *t, CURLcode code, const char *deta
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
         fault_set(f, true, "the name of %s cannot be resolved: %s", host, detail);
-        return fault_hint(f, "is the base URL spelled right, and is there a network?");
+        return fault_hint(f, "check the spelling of the base URL and the network");
     case CURLE_COULDNT_CONNECT:
         fault_set(f, true, "no connection to %s: %s", host, detail);
-        return fault_hint(f, "is the server running, and is the base URL its own?");
+        return fault_hint(f, "check that the server is running and that the base URL is right");
     case CURLE_SSL_CONNECT_ERROR:
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
@@ -355,7 +354,7 @@ static void copy_string(char *out, size_t cap, const json_t *v)
     snprintf(out, cap, "%s", json_is_string(v) ? json_string_value(v) : "");
 }
 
-/* The provider's own words about an error, whatever its dialect. */
+/* Reads the provider's error message, whatever its dialect. */
 static void read_refusal(const struct buf *body, struct refusal *out)
 {
     json_t *v = body->len ? json_loadb(body->data, body->len, 0, NULL) : NULL;
@@ -405,11 +404,11 @@ static bool status_fault(struct transfer *t, struct wire *w, struct fault *f)
     if (t->status == 401 || t->status == 403)
         return fault_hint(f, "the key (from %s) is not accepted", t->llm->key.from);
     if (t->status == 404)
-        return fault_hint(f, "is the model's name right, and the base URL %s?", h->url);
+        return fault_hint(f, "check the model's name and the base URL %s", h->url);
     return false;
 }
 
-/* The transfer is over and was a 200: is the answer one? */
+/* The transfer ended with status 200: checks that it contains an answer. */
 static bool check_answer(struct transfer *t, struct fault *f)
 {
     struct answer *a = t->answer;
@@ -425,7 +424,8 @@ static bool check_answer(struct transfer *t, struct fault *f)
                                                 : "something else",
                       (int)(t->head.len < 120 ? t->head.len : 120),
                       t->head.data ? t->head.data : "");
-            return fault_hint(f, "is the base URL that of an API (it often ends in /v1)?");
+            return fault_hint(f,
+                              "check that the base URL is that of an API (it often ends in /v1)");
         }
         t->llm->provider->dialect->whole(a, v);
         json_decref(v);
@@ -444,7 +444,7 @@ static bool check_answer(struct transfer *t, struct fault *f)
 
 /* ---- one attempt --------------------------------------------------------------------- */
 
-/* Runs the transfer to its end; *stopped says why we ended it ourselves. */
+/* Runs the transfer to its end; *stopped says why we aborted it. */
 static CURLcode transfer_run(struct transfer *t, struct http *h, const struct wire *w,
                              struct fault *f, bool *stopped)
 {
@@ -465,7 +465,8 @@ static CURLcode transfer_run(struct transfer *t, struct http *h, const struct wi
             f->kind = ERROR_INTERRUPTED;
             *stopped = true;
         } else if (clock_ms() - begin > w->total_ms) {
-            fault_set(f, false, "the reply was not done within %d s", (w->total_ms + 999) / 1000);
+            fault_set(f, false, "the reply was not complete within %d s",
+                      (w->total_ms + 999) / 1000);
             fault_hint(f, "raise the deadline of a call, or ask a faster model");
             *stopped = true;
         } else if (clock_ms() - t->last_byte_ms > c->stall_ms) {
@@ -511,7 +512,8 @@ bool http_attempt(struct llm *llm, struct wire *w, struct answer *out, struct fa
         BUG("a request that cannot be written as JSON");
     t.sse = sse_init(llm->config.reply_limit_bytes, on_event, &t);
     t.head = buf_init(llm->config.reply_limit_bytes);
-    vault_scrub_in_place(text, strlen(text)); /* the last layer: prompts quote what programs say */
+    /* last safeguard, because prompts quote program output */
+    vault_scrub_in_place(text, strlen(text));
     curl_easy_setopt(h->easy, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(h->easy, CURLOPT_POSTFIELDS, text);
     curl_easy_setopt(h->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(text));

@@ -2,9 +2,8 @@
 /*
  * messages.c - the messages dialect.
  *
- * Each message of a request becomes a text block of one turn, and all blocks
- * but the last are marked as cacheable: they go from what never changes to
- * what changes most.
+ * Each message of a request becomes a text block of one turn, and all blocks but the last are
+ * marked as cacheable, since they are ordered from what never changes to what changes most.
  */
 #include "base/json.h"
 #include "llm/provider/provider.h"
@@ -93,7 +92,7 @@ static void anthropic_headers(const char *key, struct buf *out)
         buf_printf(out, "x-api-key: %s\n", key);
 }
 
-/* Cached tokens are counted apart here; everywhere else they are part of the prompt. */
+/* This API counts cached tokens separately; we count them as part of the prompt. */
 static void take_usage(struct answer *a, const json_t *u)
 {
     int64_t plain = json_int_or(u, "input_tokens", -1);

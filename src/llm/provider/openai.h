@@ -5,9 +5,9 @@
 
 #include "llm/provider/provider.h"
 
-/* [{"role", "content"}], neighbours of one role merged. */
+/* [{"role", "content"}]; adjacent messages of one role are merged. */
 json_t *openai_messages(const struct wire *w);
-/* {"message", "type", "code"} as the answer's problem. */
+/* Stores {"message", "type", "code"} as the answer's problem. */
 void openai_problem(struct answer *a, const json_t *e);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay.c - replay:FILE: a transcript played back, without network.
+ * replay.c - replay:FILE: play back a transcript, without network.
  *
  * FILE is lines of JSON as transcript.c writes them, or by hand:
  *
@@ -8,13 +8,13 @@
  *     {"stage": "repair", "reply": ["a list", "is joined", "with newlines"]}
  *     {"stage": "optimize", "reply_file": "step-2.md"}
  *
- * Which entry answers a request, every entry once:
- * 1. the first with the very same messages;
- * 2. else the first whose messages are the same but for figures: times, seeds and
- *    worst elements differ from run to run;
+ * Each entry is used once. A request is answered by:
+ * 1. the first entry with exactly the same messages;
+ * 2. else the first whose messages differ only in numbers: times, seeds and worst elements vary
+ *    between runs;
  * 3. else the first without messages that is for this stage or for any.
- * When none is left, the reply is `done`. When some are left but their prompts
- * are others, it is an error that shows the first difference.
+ * When none is left, the reply is `done`. If entries are left but their prompts differ, it is an
+ * error that shows the first difference.
  */
 #include "base/fs.h"
 #include "base/hash.h"
@@ -43,7 +43,7 @@ struct replay {
     size_t count;
 };
 
-/* Every run of characters that may be part of a figure becomes one '#'. */
+/* Replaces every run of characters that may belong to a number by one '#'. */
 static void add_loose(struct hash *h, struct text t)
 {
     static const char marks[] = "0123456789.+-";
@@ -116,7 +116,7 @@ static bool read_reply(struct llm *llm, struct replay_entry *e, struct error *er
     return error_set(err, ERROR_USE, "neither \"reply\" nor \"reply_file\"");
 }
 
-/* The entry's recorded messages as a request, to be compared with what is asked now. */
+/* The entry's recorded messages as a request, for comparison with the current one. */
 static void entry_request(const struct replay_entry *e, struct arena *a, struct request *out)
 {
     const json_t *list = json_object_get(e->json, "messages"), *m;
@@ -232,7 +232,7 @@ static struct replay_entry *find(struct replay *r, const struct request *req)
                 continue;
             if (way == 2 || strcmp(way == 0 ? e->exact : e->loose, way == 0 ? exact : loose) == 0) {
                 if (way == 1)
-                    log_info("transcript line %d: the prompt differs in figures only", e->line);
+                    log_info("transcript line %d: the prompt differs only in numbers", e->line);
                 return e;
             }
         }
@@ -240,7 +240,7 @@ static struct replay_entry *find(struct replay *r, const struct request *req)
     return NULL;
 }
 
-/* Where the recorded prompt and the one asked now first differ, in words. */
+/* Describes the first difference between the recorded prompt and the current one. */
 static void tell_difference(const struct request *was, const struct request *is, struct fault *f,
                             int line)
 {
@@ -322,7 +322,8 @@ static bool replay_attempt(struct llm *llm, struct wire *w, struct answer *out, 
     if (e) {
         e->used = true;
         take(e, out);
-    } else if (w->req->stage == STAGE_DIAGNOSE) { /* written by hand: these are often left out */
+        /* hand-written transcripts often leave these out */
+    } else if (w->req->stage == STAGE_DIAGNOSE) {
         buf_puts(&out->text, "(the transcript has no diagnosis)");
         snprintf(out->finish, sizeof(out->finish), "stop");
     } else {

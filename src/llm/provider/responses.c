@@ -14,7 +14,7 @@ static json_t *responses_body(const struct wire *w)
     json_object_set_new(o, "input", openai_messages(w));
     json_object_set_new(o, "max_output_tokens", json_integer(w->max_output_tokens));
     json_object_set_new(o, "stream", json_true());
-    json_object_set_new(o, "store", json_false()); /* nothing is kept at the provider */
+    json_object_set_new(o, "store", json_false()); /* the provider should store nothing */
     if (w->config->temperature >= 0 && !(w->drop & DROP_TEMPERATURE))
         json_object_set_new(o, "temperature", json_real(w->config->temperature));
     if (w->config->effort && !(w->drop & DROP_EFFORT)) {
@@ -59,7 +59,7 @@ static void take_output(struct answer *a, const json_t *output)
     }
 }
 
-/* The response object that ends a stream, or is the whole answer. */
+/* Reads the response object that ends a stream or is the whole answer. */
 static void take_response(struct answer *a, const json_t *r)
 {
     const char *status = json_string_or(r, "status", "completed");

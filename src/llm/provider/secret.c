@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * secret.c - the provider's key: where it comes from, and that it goes nowhere else.
+ * secret.c - load the provider's key, and keep it from leaking.
  *
  * Invariants
  * 1. A key comes from a variable whose name children never inherit (base/proc.h)
  *    or from a file only its owner can read.
  * 2. Whatever text a provider sends back is scrubbed before it leaves this room.
- * 3. It lies in the vault (base/vault.h) and nowhere else but in a header while a call is made.
+ * 3. It is only in the vault (base/vault.h), and in a header while a call is made.
  */
 #include "base/fs.h"
 #include "base/text.h"
@@ -20,7 +20,7 @@
 
 enum { MAX_KEY = 4096 };
 
-/* A key is one printable word: anything else would break out of its header. */
+/* A key must be one printable word: anything else could inject headers. */
 static bool take(struct secret *out, const char *value, size_t len, struct error *err)
 {
     struct text key = text_trim((struct text){value, len});
@@ -80,7 +80,7 @@ bool secret_load(const struct llm_config *c, const struct dialect *d, struct sec
     }
     value = vault_get(env);
     if (!value)
-        value = getenv(env); /* of a program that did not open the vault: a test */
+        value = getenv(env); /* in a program that did not open the vault: a test */
     if (value && *value)
         return take(out, value, strlen(value), err);
     if (!http_is_official(c, d))
@@ -94,5 +94,5 @@ bool secret_load(const struct llm_config *c, const struct dialect *d, struct sec
 
 void secret_release(struct secret *s)
 {
-    s->value = NULL; /* the vault keeps it: texts of this run are still to be scrubbed */
+    s->value = NULL; /* the vault keeps it, because later texts must still be scrubbed */
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sse.c - the event stream, a line at a time. */
+/* sse.c - parse an event stream line by line. */
 #include "llm/provider/sse.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static bool is_field(const struct buf *line, size_t name_len, const char *name)
     return name_len == strlen(name) && memcmp(line->data, name, name_len) == 0;
 }
 
-/* One whole line is in s->line; an empty one ends the event. */
+/* Handles the complete line in s->line; an empty one ends the event. */
 static void end_line(struct sse *s)
 {
     const char *text = s->line.data, *colon, *value;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sse.h - server-sent events: bytes in, whole events out.
+ * sse.h - parse server-sent events: bytes in, complete events out.
  *
  *     struct sse s = sse_init(limit, on_event, ctx);
  *     while (bytes come) if (!sse_feed(&s, data, len)) ...   an event is over the limit
  *     sse_release(&s);
  *
  * Bytes may come in any pieces. Comments and unused fields are skipped;
- * line ends are \n, \r\n or \r. An event that the stream's end cuts off is
- * not delivered.
+ * line ends are \n, \r\n or \r. An event truncated by the stream's end is not delivered.
  */
 #ifndef LLM_SSE_H
 #define LLM_SSE_H

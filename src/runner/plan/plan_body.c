@@ -2,9 +2,8 @@
 /*
  * plan_body.c - the functions of a plan: parameters, declarations, instructions.
  *
- * Hides PTX's syntax inside a function. What a plan has no use for (threads,
- * shared memory, atomics, calls through pointers) is refused by not being
- * known here.
+ * Hides PTX's syntax inside a function. What a plan does not need (threads, shared memory, atomics,
+ * calls through pointers) is unknown here and so refused.
  */
 #include "runner/plan/plan_code.h"
 #include "simt/ptx/ptx_module.h"
@@ -41,7 +40,7 @@ struct body {
     int fix_count, fix_cap;
     struct table table[MAX_TABLES];
     int table_count;
-    uint32_t top[MAX_NESTING]; /* of the frame, per open brace: closed ones give theirs back */
+    uint32_t top[MAX_NESTING]; /* frame bytes per open brace; a closed one releases its bytes */
     int depth;
     uint32_t used;
 };
@@ -154,7 +153,7 @@ static bool add_bank(struct body *b, struct ptx_token name, struct bank bank, st
 /* ".reg .b64 %rd<7>, %SP;" after ".reg" */
 static bool read_registers(struct body *b, struct error *err)
 {
-    lex_next(&b->lx); /* the type: instructions have their own */
+    lex_next(&b->lx); /* the type is ignored, because instructions have their own */
     for (;;) {
         struct ptx_token name = lex_next(&b->lx), t;
         struct bank bank = {.count = 1};
@@ -348,7 +347,7 @@ static bool take_part(struct plan_insn *in, struct text part)
     return false;
 }
 
-/* Spaces are one here: addresses tell them apart. */
+/* State spaces are merged here, because addresses distinguish them. */
 static bool take_space(const struct plan_insn *in, struct text part)
 {
     static const char *const words[] = {"param", "local", "global", "const", "volatile", "nc"};
@@ -644,7 +643,7 @@ static bool read_label(struct body *b, struct error *err)
     return true;
 }
 
-/* ".loc 1 31 5", maybe with what it is inlined into: the candidate's own line is kept */
+/* ".loc 1 31 5", possibly with inlined_at: the candidate's own line is kept */
 static bool read_loc(struct body *b, struct error *err)
 {
     uint64_t file, line, column;
@@ -760,7 +759,7 @@ bool plan_body_read(struct plan_reader *r, int index, struct error *err)
     while (lex_peek(&b->lx).kind != TOKEN_END)
         if (!read_statement(b, err))
             return false;
-    /* A body that runs off its end returns. */
+    /* Reaching the end of a body returns. */
     return add_insn(b, (struct plan_insn){.op = OP_ret, .pred = -1, .result = -1}, err) &&
            resolve(b, err);
 }

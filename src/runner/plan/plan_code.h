@@ -5,9 +5,9 @@
  *     plan_code_read(ptx, a, &code, &line, err)       what is wrong with it: ERROR_JUDGED
  *     plan_machine_run(&machine, err)                 plan_machine.h
  *
- * NVRTC compiles a plan as device code (docs/kernel-abi.md); what comes out is
- * a few functions of plain arithmetic. They become one flat array of decoded
- * instructions. The text is not trusted: a plan may hold assembly of its own.
+ * NVRTC compiles a plan as device code (docs/kernel-abi.md) into a few functions of plain
+ * arithmetic. They are decoded into one flat array of instructions. The text is untrusted: a plan
+ * may contain inline assembly.
  *
  * Invariants, which the interpreter relies on
  * 1. Register numbers are below the function's reg_count.
@@ -15,7 +15,7 @@
  * 3. Slots lie inside the function's frame_bytes.
  * 4. A called function has a body, or is one of enum plan_call with the
  *    parameters plan.h declares.
- * All other numbers (addresses, indexes into tables) are checked when it runs.
+ * All other numbers (addresses, indexes into tables) are checked at run time.
  */
 #ifndef RUNNER_PLAN_CODE_H
 #define RUNNER_PLAN_CODE_H
@@ -40,7 +40,7 @@ enum {
 #define PLAN_CONST_BASE UINT64_C(0x30000000)
 #define PLAN_STACK_BASE UINT64_C(0x40000000)
 
-/* What may be computed. clang-format 14 would lay the list out differently every time. */
+/* The operations that are supported. (clang-format 14 does not format this list stably.) */
 /* clang-format off */
 #define PLAN_OPS(X) \
     X(ld) X(st) X(mov) X(cvta) X(cvt) X(bra) X(brx) X(call) X(ret) X(exit) \
@@ -57,7 +57,7 @@ enum plan_op {
 };
 extern const char *const plan_op_names[];
 
-/* Functions without a body in plan.h: the planner's. */
+/* Functions without a body in plan.h: the planner implements them. */
 enum plan_call {
     PLAN_CALL_NONE,
     PLAN_CALL_LAUNCH,
@@ -135,7 +135,7 @@ struct plan_reader {
     struct plan_code *code;
     struct arena *a;
     uint64_t *var_address; /* by the module's variable number */
-    int user_file, line;   /* the candidate's number, where the reader stands */
+    int user_file, line;   /* the candidate's file number; position of the reader */
 };
 
 /* Parameters and result of function `index`, then its body; all headers first. */

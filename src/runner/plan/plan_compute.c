@@ -2,8 +2,8 @@
 /*
  * plan_compute.c - arithmetic of a plan.
  *
- * As PTX defines it, with one difference: a division of integers by 0 is an
- * error, since the exported plan would crash on it.
+ * As PTX defines it, except that an integer division by 0 is an error, because the exported plan
+ * would crash.
  */
 #include "runner/plan/plan_compute.h"
 
@@ -60,7 +60,7 @@ static float as_f32(uint64_t v)
     return f32_of_bits((uint32_t)v);
 }
 
-/* One switch for both widths; the functions are <tgmath.h>'s. */
+/* One switch for both widths, using <tgmath.h>. */
 #define FLOAT_COMPUTE(name, type, of, bits)                                                        \
     static bool name(const struct plan_insn *in, const uint64_t v[3], uint64_t *out,               \
                      struct error *err)                                                            \
@@ -125,7 +125,7 @@ static double round_as(enum plan_round how, double d)
     }
 }
 
-/* What does not fit becomes the nearest that does; NaN becomes 0. */
+/* Saturates values out of range; NaN becomes 0. */
 static uint64_t to_integer(enum ptx_type to, double d)
 {
     unsigned bits = 8 * ptx_type_bytes(to);
@@ -229,7 +229,7 @@ static bool divide(const struct plan_insn *in, uint64_t x, uint64_t y, uint64_t 
     uint64_t r;
     if (y == 0)
         return error_set(err, ERROR_JUDGED, "the plan divides by 0");
-    if (sign && (int64_t)y == -1) /* the least number has no counterpart */
+    if (sign && (int64_t)y == -1) /* the most negative number has no positive counterpart */
         r = rest ? 0 : 0 - x;
     else if (sign)
         r = (uint64_t)(rest ? (int64_t)x % (int64_t)y : (int64_t)x / (int64_t)y);

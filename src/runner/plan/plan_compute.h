@@ -5,10 +5,10 @@
 
 #include "runner/plan/plan_code.h"
 
-/* What a register of this type holds: sign- or zero-extended. */
+/* Sign- or zero-extends a value to what a register of this type holds. */
 uint64_t plan_narrow(enum ptx_type type, uint64_t v);
 
-/* `v`: operands after the result. False: what a plan may not compute (division by 0). */
+/* `v`: the operands after the result. False: not allowed in a plan (division by 0). */
 bool plan_compute(const struct plan_insn *in, const uint64_t v[3], uint64_t *out,
                   struct error *err);
 

@@ -3,8 +3,8 @@
  * plan_machine.c - run a plan's code: memory, control flow, the step count.
  *
  * Invariants
- * 1. No address of this process is made from a number of the plan's, except
- *    by find(), which checks all of the access.
+ * 1. Only find() turns a number of the plan into an address of this process, after checking the
+ *    whole access.
  * 2. frame[depth].regs + reg_count <= PLAN_REG_FILE, and the frame of each
  *    function lies inside the stack.
  */
@@ -29,7 +29,7 @@ void plan_machine_region(struct plan_machine *m, struct plan_region region)
     m->region[m->region_count++] = region;
 }
 
-/* NULL: not all of it lies inside a region that may be used so. */
+/* NULL: not entirely inside a region that allows this access. */
 static unsigned char *find(const struct plan_machine *m, uint64_t address, uint64_t bytes,
                            bool writing)
 {
@@ -146,7 +146,7 @@ static void copy_slot(struct plan_run_state *x, const struct plan_slot *from, ui
     memmove(x->m->stack + to_frame + to->at, x->m->stack + from_frame + from->at, bytes);
 }
 
-/* One of the planner's functions: its arguments are at most 8 bytes each. */
+/* Calls one of the planner's functions, whose arguments have at most 8 bytes each. */
 static bool call_planner(struct plan_run_state *x, const struct plan_insn *in,
                          const struct plan_function *to, struct error *err)
 {
@@ -273,7 +273,7 @@ static bool run_all(struct plan_run_state *x, struct error *err)
     return true;
 }
 
-/* The innermost line of the candidate, from where it stopped outwards. */
+/* The innermost line of the candidate in the call stack where it stopped. */
 static int where(const struct plan_run_state *x)
 {
     const struct plan_insn *insn = x->m->code->insn;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan_machine.h - run a plan's code as one thread, with every access checked.
+ * plan_machine.h - interpret a plan's code as one thread and check every
+ * access.
  *
- * The plan's addresses are numbers that mean something only here: each load
- * and store must lie inside one region, or the run ends. What it computes
- * depends on its code and its input alone, and it ends after `max_steps`
- * instructions on a machine of any speed.
+ * The plan's addresses are meaningful only here: each load and store must be inside one region, or
+ * the run ends. The result depends only on code and input, and the run ends after `max_steps`
+ * instructions whatever the machine's speed.
  *
  *     struct plan_machine m = {.code = &code, .call = on_call, .state = ...};
  *     plan_machine_region(&m, ...)            memory of the caller's
@@ -28,7 +28,7 @@ struct plan_region {
 
 struct plan_machine {
     const struct plan_code *code;
-    /* Carries out a call of the planner's; false ends the run with what it says. */
+    /* Executes a call to the planner; false ends the run with its error. */
     bool (*call)(struct plan_machine *m, enum plan_call which, const uint64_t *args,
                  uint64_t *result, struct error *err);
     void *state; /* of `call` */
@@ -48,12 +48,12 @@ void plan_machine_region(struct plan_machine *m, struct plan_region region);
 bool plan_machine_run(struct plan_machine *m, uint64_t argument, struct error *err);
 void plan_machine_release(struct plan_machine *m);
 
-/* For `call`: between the plan's memory and ours. */
+/* For `call`: copy between the plan's memory and ours. */
 bool plan_machine_read(const struct plan_machine *m, uint64_t address, void *to, size_t bytes,
                        struct error *err);
 bool plan_machine_write(const struct plan_machine *m, uint64_t address, const void *from,
                         size_t bytes, struct error *err);
-/* A text of at most `limit` bytes; a longer one is cut there and *whole is false. */
+/* A text of at most `limit` bytes; a longer one is truncated and *whole is false. */
 bool plan_machine_text(const struct plan_machine *m, uint64_t address, size_t limit,
                        struct arena *a, char **out, bool *whole, struct error *err);
 

@@ -2,8 +2,7 @@
 /*
  * plan_read.c - a plan's PTX as a module: constants, functions, the entry.
  *
- * Hides where variables are put. The text is split by simt's reader; bodies
- * are plan_body.c's.
+ * Hides where variables are put. simt's reader splits the text; plan_body.c reads bodies.
  */
 #include "runner/plan/plan_code.h"
 #include "simt/ptx/ptx_module.h"
@@ -92,7 +91,7 @@ static bool fill_variable(struct plan_reader *r, int index, struct error *err)
             return false;
         if ((n + 1) * size > v->bytes)
             return error_set(err, ERROR_JUDGED, "PTX line %d: more values than room", v->line);
-        memcpy(to + n++ * size, &value, size); /* little-endian, as everything here */
+        memcpy(to + n++ * size, &value, size); /* little-endian, like everything here */
     }
 }
 
@@ -112,8 +111,8 @@ static const struct known_call {
     {"cutegen_plan_return", PLAN_CALL_RETURN, 1, false},
 };
 
-/* A function without a body is the planner's, or unknown: calling an unknown one is refused in
- * plan_body.c.
+/* A function without a body is one of the planner's or unknown; plan_body.c refuses calls of
+ * unknown ones.
  */
 static bool know_call(struct plan_function *f, struct error *err)
 {

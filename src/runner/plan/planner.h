@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * planner.h - run a candidate's plan once and write down what it asks for.
+ * planner.h - run a candidate's plan once and record its requests.
  *
  *     request line -> planner_load() -> planner_run(): the plan's PTX, interpreted
  *                  -> planner_answer() -> answer line
  *
- * No code of the candidate runs in this process: its plan is PTX that
- * plan_machine.c steps through, with every access checked. What it asks for
- * comes in as plan_call requests, which planner_calls.c copies out of the
- * plan's memory and planner_api.c checks.
+ * No code of the candidate runs in this process: plan_machine.c interprets its PTX and checks every
+ * access. Its requests arrive as plan_call requests, which planner_calls.c copies out of the plan's
+ * memory and planner_api.c checks.
  *
  * Invariants
  * 1. Tensor and workspace addresses are symbols in a range that no memory of
@@ -45,7 +44,7 @@ struct planner {
     struct cutegen_call call;
     struct cutegen_tensor in[PLANNER_MAX_TENSORS], out[PLANNER_MAX_TENSORS];
     struct cutegen_scalar scalars[PLANNER_MAX_TENSORS];
-    int64_t bytes[PLANNER_SLOTS]; /* of the buffer in each slot; -1: none */
+    int64_t bytes[PLANNER_SLOTS]; /* index of the buffer in each slot; -1: none */
     int workspace_count;
     uint64_t arg_bytes; /* of all launches */
     uint64_t max_steps; /* of the plan; 0: PLAN_MAX_STEPS */
@@ -69,10 +68,11 @@ void planner_stop(struct planner *p, int line, const char *text, const char *adv
 json_t *planner_answer(struct planner *p, int returned);
 void planner_release(struct planner *p);
 
-/* planner_calls.c: interprets the plan; its requests and its errors are in *p afterwards. */
+/* planner_calls.c: interprets the plan; afterwards its requests and errors are in *p. */
 int planner_run(struct planner *p, struct text ptx);
 
-/* planner_confine.c: limits of this process, and a filter where the kernel takes one. */
+/* planner_confine.c: resource limits for this process, and a seccomp filter if the kernel supports
+ * it. */
 bool confine_limits(struct error *err);
 void confine_calls(void);
 

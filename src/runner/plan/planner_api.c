@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * planner_api.c - what a plan may ask for, and the launch list it makes.
+ * planner_api.c - check a plan's requests and build its launch list.
  *
- * Hides how addresses stand for buffers and how requests become JSON. Every
- * request here comes from the plan, so nothing in it is believed: names,
- * sizes, counts and places are checked before they are written down.
+ * Hides how addresses encode buffers and how requests become JSON. Every request comes from the
+ * plan and is untrusted: names, sizes, counts and offsets are checked before they are recorded.
  */
 #include "base/json.h"
 #include "base/kernel_name.h"
@@ -96,7 +95,7 @@ static const char *slot_name(struct arena *a, int slot)
     return arena_printf(a, "ws%d", slot - 2 * PLANNER_MAX_TENSORS);
 }
 
-/* Finds buffer and offset; `span` bytes from there must lie inside it. */
+/* Finds buffer and offset; `span` bytes from there must be inside the buffer. */
 static bool resolve(struct planner *p, int line, const char *what, uint64_t address, int64_t span,
                     const char **name, int64_t *offset)
 {

@@ -71,7 +71,7 @@ static uint64_t address_of(const void *p)
     return (uint64_t)(uintptr_t)p;
 }
 
-/* The argument list with values of ours in place of the plan's; ended as it was. */
+/* Restores the argument list's terminator after the plan's values. */
 static bool copy_args(struct plan_machine *m, struct planner *p, const void *list,
                       struct cutegen_arg to[CUTEGEN_MAX_ARGS + 1], struct error *err)
 {
@@ -106,7 +106,7 @@ static bool on_launch(struct plan_machine *m, struct planner *p, uint64_t addres
                            err) ||
         !copy_args(m, p, l.args, args, err))
         return false;
-    l.kernel = name; /* a longer one is too long for kernel_name_ok() also when cut */
+    l.kernel = name; /* even truncated, a longer name is too long for kernel_name_ok() */
     l.args = args;
     *result = (uint64_t)planner_launch(p, &l);
     return true;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * planner_confine.c - what the planner's process may still do: nearly nothing.
+ * planner_confine.c - confine the planner's process.
  *
- * The interpreter is the wall; this is a light layer behind it, for mistakes
- * of ours. Hides resource limits and a seccomp filter.
+ * The interpreter is the real protection; this is a light second layer against our own mistakes.
+ * Hides resource limits and a seccomp filter.
  *
  * Invariants
  * 1. After confine_calls() nothing is opened and no process or connection is
@@ -23,7 +23,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Steps are counted; the CPU limit is only for a fault of ours. */
+/* Steps are counted; the CPU limit is only a safeguard against our own bugs. */
 enum { CPU_SECONDS = 60, OPEN_FILES = 32, ANSWER_BYTES = 16 << 20 };
 #define ADDRESS_BYTES (UINT64_C(512) << 20)
 
@@ -58,7 +58,7 @@ static void on_writing(struct filter *f, long nr)
     filter_give(f, SECCOMP_RET_KILL_PROCESS);
 }
 
-/* What a C library needs to hand out memory, take locks and end. */
+/* What a C library needs for memory, locks and exit. */
 static const long always_allowed[] = {
     SYS_brk,          SYS_munmap,        SYS_mremap,       SYS_madvise,      SYS_futex,
     SYS_getrandom,    SYS_clock_gettime, SYS_clock_getres, SYS_gettimeofday, SYS_rt_sigprocmask,
@@ -71,7 +71,7 @@ void confine_calls(void)
     struct filter f = {.len = 0};
     struct sock_fprog program = {.filter = f.code};
 
-#ifdef SANITIZED /* looks for leaks at the end, with a thread of its own */
+#ifdef SANITIZED /* the leak checker starts a thread at exit */
     return;
 #endif
     filter_begin(&f, SECCOMP_RET_KILL_PROCESS);
@@ -102,11 +102,11 @@ bool confine_limits(struct error *err)
 {
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
         return error_set(err, ERROR_MACHINE, "prctl: %s", strerror(errno));
-#ifndef SANITIZED /* its shadow alone is larger */
+#ifndef SANITIZED /* a sanitizer's shadow alone is larger */
     if (!limit(RLIMIT_AS, ADDRESS_BYTES, ADDRESS_BYTES, "memory", err))
         return false;
 #endif
-    /* SIGXCPU at the soft limit says why; the hard one is for those who catch it. */
+    /* SIGXCPU at the soft limit shows the cause; the hard limit kills if that is caught. */
     return limit(RLIMIT_CORE, 0, 0, "core files", err) &&
            limit(RLIMIT_FSIZE, ANSWER_BYTES, ANSWER_BYTES, "file sizes", err) &&
            limit(RLIMIT_NOFILE, OPEN_FILES, OPEN_FILES, "open files", err) &&

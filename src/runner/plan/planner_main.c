@@ -2,9 +2,8 @@
 /*
  * planner_main.c - cutegen-planner PLAN.ptx: one request line in, one answer out.
  *
- * Hides the order in which things are read and privileges are given up: the
- * plan's text is read first, then the process needs nothing but memory and
- * its standard output.
+ * Hides the order of reading and dropping privileges: the plan's text is read first; after that the
+ * process needs only memory and its standard output.
  */
 #include "base/buf.h"
 #include "base/fs.h"
