@@ -6,6 +6,7 @@ Hides the search. Sizes are tried from small to large and executed, so nothing l
 1. Small constants stay: heads, groups, kernel sizes, batch; what counts as small goes down (KEPT) only when nothing fits otherwise.
 2. A constant c becomes about c**t, the same t for all, so that order and proportion survive: what was long stays long.
 3. A power of two stays one; small odd factors (3 * 2**8) stay; an odd size stays odd.
+4. A task that runs only where it is larger than the limits (a window of 99 x 99) is taken at its smallest size.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Callable
@@ -20,14 +22,15 @@ from typing import Any, Callable
 import torch
 
 from .fault import Fault, use
-from .graph import Limit, TooBig, node_flops
-from .task import FIRST_SEED, Source, Task
+from .graph import Graph, Limit, TooBig, node_flops
+from .task import FIRST_SEED, Arguments, Source, Task
 from .truth import in_float32, on_meta, trace
 
 KEPT = (32, 16, 4)
 STEPS = [i / 20 for i in range(5, 21)]  # t
 NOT_SIZES = ("seed",)
 FLOPS_LIMIT = 5e7
+WIDER_ELEMENTS, WIDER_FLOPS = 8, 100  # where nothing smaller runs
 
 
 @dataclass
@@ -71,42 +74,81 @@ def sizes_for(source: Source, fixed: dict[str, int], request: dict[str, Any], va
     limits = Limits(int(most), float(request.get("max_flops") or FLOPS_LIMIT))
     written = {**source.constants, **source.literals}
 
-    def cost_of(values: dict[str, int]) -> Cost:
-        return _cost(source, values, limits, variant, backward)
-
-    try:
-        chosen = choose(source.constants, fixed, limits, cost_of)
-    except Fault:
-        if not source.literals:
-            raise
-        chosen = choose(written, fixed, limits, cost_of)  # sizes written out, where names are not enough
-    return {n: v for n, v in chosen.items() if v != written[n] or n in fixed}
-
-
-def _cost(source: Source, values: dict[str, int], limits: Limits, variant: int, backward: bool) -> Cost:
-    """What the task costs at these sizes. On meta tensors where that works: no arithmetic; else executed on the CPU, if not far too big."""
-    most = 8 * limits.elements
-    too_big = Cost(limits.elements + 1, math.inf, 0)
-    try:
-        with Limit(most):
-            task = Task(source, values, torch.device("cpu"), variant, backward)
-            arguments = task.arguments(FIRST_SEED)
-            model = task.model(FIRST_SEED)
-        if max((t.numel() for t in arguments.tensors), default=0) > limits.elements:
-            return too_big
+    costs = Costs(source, written, variant, backward)
+    failure: Fault | None = None
+    wider = Limits(WIDER_ELEMENTS * limits.elements, WIDER_FLOPS * limits.flops)
+    # Sizes written out, where names are not enough; beyond the limits, where nothing that runs is within them.
+    for sizes, most in ((source.constants, limits), (written, limits), (written, wider)):
+        costs.limits = most
         try:
-            graph, _ = trace(
-                task, on_meta(model), arguments, [t.to("meta") for t in arguments.tensors], limit=most
-            )
-        except (Fault, NotImplementedError):
-            twin, tensors = in_float32(model, arguments.tensors)
-            graph, _ = trace(task, twin, arguments, tensors, limit=most)
-    except TooBig:
-        return too_big
-    sizes = [math.prod(part["shape"]) for node in graph.nodes for part in node.parts]
-    return Cost(
-        max(sizes, default=0), sum(node_flops(graph.nodes, n) for _, n in graph.operators()), sum(sizes)
-    )
+            chosen = choose(sizes, fixed, limits, costs.of, most)
+        except Fault as fault:
+            failure = failure or fault
+            continue
+        return {n: v for n, v in chosen.items() if v != written[n] or n in fixed}
+    assert failure is not None
+    raise failure
+
+
+class Costs:
+    """What the task costs at some sizes, found once."""
+
+    def __init__(self, source: Source, written: dict[str, int], variant: int, backward: bool) -> None:
+        self.source, self.written, self.variant, self.backward = source, written, variant, backward
+        self.limits = Limits(0, 0.0)
+        self.known: dict[tuple[tuple[str, int], ...], Cost | Fault] = {}
+        self.agreed: set[str] = set()  # faults, without their numbers, that shapes alone and the CPU both had
+
+    def of(self, values: dict[str, int]) -> Cost:
+        changed = tuple(sorted((n, v) for n, v in values.items() if v != self.written[n]))
+        found = self.known.get(changed)
+        if found is None or (isinstance(found, Cost) and math.isinf(found.flops) and found.elements <= self.limits.elements):
+            try:
+                found = self._measure(values)
+            except Fault as fault:
+                found = fault
+            self.known[changed] = found
+        if isinstance(found, Fault):
+            raise found
+        return found
+
+    def _measure(self, values: dict[str, int]) -> Cost:
+        """On meta tensors where that works: no arithmetic; else executed on the CPU, if not far too big."""
+        most = 8 * self.limits.elements
+        too_big = Cost(self.limits.elements + 1, math.inf, 0)
+        try:
+            with Limit(most):
+                task = Task(self.source, values, torch.device("cpu"), self.variant, self.backward)
+                arguments = task.arguments(FIRST_SEED)
+                model = task.model(FIRST_SEED)
+            if max((t.numel() for t in arguments.tensors), default=0) > self.limits.elements:
+                return too_big
+            graph = self._traced(task, model, arguments, most)
+        except TooBig:
+            return too_big
+        sizes = [math.prod(part["shape"]) for node in graph.nodes for part in node.parts]
+        return Cost(
+            max(sizes, default=0), sum(node_flops(graph.nodes, n) for _, n in graph.operators()), sum(sizes)
+        )
+
+    def _traced(self, task: Task, model: torch.nn.Module, arguments: Arguments, most: int) -> Graph:
+        try:
+            return trace(task, on_meta(model), arguments, [t.to("meta") for t in arguments.tensors], limit=most)[0]
+        except (Fault, NotImplementedError) as fault:
+            said = _without_numbers(fault)
+            if said in self.agreed and isinstance(fault, Fault):
+                raise
+        twin, tensors = in_float32(model, arguments.tensors)
+        try:
+            return trace(task, twin, arguments, tensors, limit=most)[0]
+        except Fault as fault:
+            if _without_numbers(fault) == said:
+                self.agreed.add(said)  # shapes alone say it as well: the CPU need not be asked again
+            raise
+
+
+def _without_numbers(fault: Exception) -> str:
+    return re.sub(r"-?\d+", "0", fault.text if isinstance(fault, Fault) else str(fault))
 
 
 def shrink(value: int, t: float, kept: int) -> int:
@@ -130,13 +172,17 @@ def choose(
     fixed: dict[str, int],
     limits: Limits,
     cost_of: Callable[[dict[str, int]], Cost],
+    wide: Limits | None = None,
 ) -> dict[str, int]:
-    """The largest values of the constants that hold the limits. `cost_of` executes the task and raises Fault where it does not run."""
+    """The largest values of the constants that hold the limits; else the least ones that run and hold `wide`.
+
+    `cost_of` executes the task and raises Fault where it does not run."""
     sizes = {
         n: v for n, v in constants.items() if n not in fixed and not any(w in n.lower() for w in NOT_SIZES)
     }
     failure: Fault | None = None
     smallest: Cost | None = None
+    least_values: dict[str, int] = {}
     for kept in KEPT:
         for frozen in _freezes([n for n, v in sizes.items() if v > kept]):
             best: dict[str, int] | None = None
@@ -151,12 +197,15 @@ def choose(
                 except Fault as fault:
                     failure = failure or _at(fault, values, sizes)
                     continue
-                smallest = smallest if smallest and smallest.flops <= cost.flops else cost
+                if not smallest or cost.flops < smallest.flops:
+                    smallest, least_values = cost, values
                 if not limits.hold(cost):
                     break
                 best = values
             if best is not None:
                 return {**fixed, **best}
+    if wide and smallest and wide.hold(smallest):
+        return {**fixed, **least_values}
     if failure is not None:
         raise failure
     least = (

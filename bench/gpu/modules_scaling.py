@@ -3,13 +3,15 @@
     python3 bench/gpu/modules_scaling.py CUTEGEN OUT.jsonl [JOBS]        a row for each of the tasks below; no GPU is used
     python3 bench/gpu/modules_scaling.py table OUT.jsonl
 
-CUTEGEN keeps its oracles warm, so seconds are those of one description, without the start of Python and PyTorch. A task is
-broken where its forward runs as written and its description does not come.
+CUTEGEN keeps its oracles warm, so seconds are those of one description, without the start of Python and PyTorch. With CPU=1
+nothing is kept warm and seconds are those of the processor, less what a task of one operator takes: for a machine that does
+other things as well. A task is broken where its forward runs as written and its description does not come.
 """
 import concurrent.futures
 import json
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
@@ -88,17 +90,21 @@ def forward_runs(path):
 
 
 def describe(cutegen, path, runtime):
-    env = {**os.environ, "CUTEGEN_RUNTIME": runtime, "CUTEGEN_SERVER": "yes"}
-    began = time.time()
+    cpu = bool(os.environ.get("CPU"))
+    env = {**os.environ, "CUTEGEN_RUNTIME": runtime, "CUTEGEN_SERVER": "no" if cpu else "yes"}
+    began, before = time.time(), resource.getrusage(resource.RUSAGE_CHILDREN)
     made = subprocess.run([cutegen, "describe", str(path), "--device", "simt", "--json"], capture_output=True, text=True, env=env)
-    return made, round(time.time() - began, 2)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return made, round(spent if cpu else time.time() - began, 2)
 
 
 def work(cutegen, folder, share, number):
     runtime, rows = tempfile.mkdtemp(), []
-    describe(cutegen, folder / "warm.py", runtime)
+    start = describe(cutegen, folder / "warm.py", runtime)[1]
     for name in share:
         made, seconds = describe(cutegen, folder / f"{name}.py", runtime)
+        seconds = round(max(seconds - start, 0), 2) if os.environ.get("CPU") else seconds
         row = {"name": name, "seconds": seconds, "ok": made.returncode == 0}
         if row["ok"]:
             row["scaled"] = json.loads(made.stdout).get("scaled")

@@ -310,6 +310,18 @@ class Scaling(OracleTest):
         task = self.scaled("N = 4096\n", "[torch.rand(N, 64)]")
         self.assertEqual(list(task["scaled"]), ["N"])
 
+    def test_a_window_that_needs_more_than_the_limits_is_taken_at_its_smallest_size(self) -> None:
+        task = self.scaled("", "[torch.rand(8, 200, 200)]", "x): return F.max_pool2d(x, 99, stride=50)")
+        rows = task["inputs"][0]["shape"][1]
+        self.assertGreaterEqual(rows, 99)
+        self.assertLess(rows, 200)
+        self.assertGreater(8 * rows * rows, self.LIMIT)
+
+    def test_a_task_whose_sizes_hang_together_is_taken_as_it_is(self) -> None:
+        kernel = "self.c = nn.Conv2d(64, 64, 3, dilation=20)"
+        task = self.scaled("", "[torch.rand(1, 64, 64, 64)]", "x): return self.c(x)", kernel)
+        self.assertIsNone(task["scaled"])
+
     def test_a_task_that_cannot_be_made_to_fit_is_refused_with_advice(self) -> None:
         answer = self.oracle.load_text(
             model("x): return x", "[torch.rand(*[2 ** k for k in (12, 12)])]"), max_elements=self.LIMIT
