@@ -88,7 +88,7 @@ static bool missing(const struct composer *t, struct error *err)
 {
     const char *names = composings[t->language].distributions;
 
-    error_set(err, ERROR_MACHINE, "%s has no %s, which this candidate is written in", t->python,
+    error_set(err, ERROR_MACHINE, "%s has no %s, which these kernels are written in", t->python,
               languages[t->language].name);
     return error_hint(err, "%s -m pip install %.*s, or name a Python that has it (%s)", t->python,
                       (int)strcspn(names, " "), names, composings[t->language].setting);
