@@ -103,6 +103,8 @@ run cutegen report last --output page.html
 ok "it has a page" 0 'page\.html'
 run grep -c 'candidate.py\|triton' page.html
 ok "... that shows it" 0 '^[1-9]'
+run grep -c '<span class="tc"># (BLOCK)</span>' page.html
+ok "... with Python's comments as such" 0 '^[1-9]'
 
 # What ships is what was judged: code and launch list, verified from the export alone.
 run cutegen export last --output out
