@@ -327,6 +327,7 @@ static size_t find_cases(const struct run_history *h, const struct attempt_recor
         *own = *build;
         own->launches = s->launches;
         cases[count++] = (struct export_case){
+            .label = s->label,
             .description = json_own(a, json_pack("{s:O, s:O, s:O?, s:O?}", "inputs", s->inputs,
                                                  "outputs", s->outputs, "scalars",
                                                  json_object_get(s->launches, "scalars"), "call",

@@ -3,10 +3,12 @@
  * verify.c - check that an exported folder is what was judged and still passes.
  *
  *     files      every file has the hash that the record names
- *     python the Python that an import runs is this cutegen's own, and there is no other file store
- *     the code is what the run judged, where this machine's store has that run source the source,
- *     built again for the device it was judged on, gives exactly that code launches its plan gives
- *     exactly that launch list judge the exported code itself passes on this machine
+ *     python     what an import runs is this cutegen's own, and there is no other file
+ *     store      the code is what the run judged, where this machine's store has that run
+ *     source     the source, built again for the device it was judged on, gives that very code
+ *     launches   its plan gives that very launch list
+ *     judge      the exported code itself passes on this machine
+ *     cases      the last three at every other judged shape
  *
  * The folder is untrusted data: no other step relies on what its record claims.
  */
@@ -106,16 +108,6 @@ static void verify_native(const struct exported *e, struct arena *a, struct veri
     }
 }
 
-/* Only the first of several judged shapes is built and judged again. */
-static void verify_cases(const struct exported *e, struct arena *a, struct verify_summary *s)
-{
-    size_t count = json_array_size(json_object_get(e->table, "cases"));
-
-    if (count > 1)
-        note(s, "cases", VERIFY_NOT_HERE,
-             arena_printf(a, "the first of %zu is verified, the others are not", count));
-}
-
 static const char *case_hash(const struct exported *e, size_t number)
 {
     json_t *one = json_array_get(json_object_get(e->table, "cases"), number);
@@ -183,12 +175,13 @@ static bool same_list(const json_t *one, const json_t *two)
 }
 
 static bool verify_source(struct stage *st, const struct task *task, const struct exported *e,
-                          struct arena *a, struct verify_summary *s, struct error *err)
+                          size_t number, struct arena *a, struct verify_summary *s,
+                          struct error *err)
 {
     struct candidate cand = {.attempt = 1, .change = "", .source = e->source};
     struct build_result *built = arena_alloc(a, sizeof(*built));
-    const json_t *one = json_array_get(json_object_get(e->table, "cases"), 0);
-    const char *other = other_tools(st, e, a);
+    const json_t *one = json_array_get(json_object_get(e->table, "cases"), number);
+    const char *hash = case_hash(e, number), *other = other_tools(st, e, a);
 
     if (!stage_build_for(st, &e->device, task, &cand, a, built, err))
         return false;
@@ -197,14 +190,14 @@ static bool verify_source(struct stage *st, const struct task *task, const struc
              arena_printf(a, "%s: %s", verdict_names[built->verdict.kind], built->verdict.summary));
         return true;
     }
-    if (strcmp(built->code_hash, case_hash(e, 0)) == 0)
+    if (strcmp(built->code_hash, hash) == 0)
         note(s, "source", VERIFY_SAME,
              arena_printf(a, "built again: %s", short_hash(built->code_hash, a)));
     else
         note(s, "source", other ? VERIFY_NOT_HERE : VERIFY_DIFFERS,
              other ? other
                    : arena_printf(a, "built again it is %s, exported is %s",
-                                  short_hash(built->code_hash, a), short_hash(case_hash(e, 0), a)));
+                                  short_hash(built->code_hash, a), short_hash(hash, a)));
     note(s, "launches", same_list(built->launches, one) ? VERIFY_SAME : VERIFY_DIFFERS,
          same_list(built->launches, one) ? "the plan gives this list"
                                          : "the plan gives another launch list");
@@ -214,7 +207,7 @@ static bool verify_source(struct stage *st, const struct task *task, const struc
 /* ---- judge ----------------------------------------------------------------------- */
 
 static bool judge_code(struct stage *st, const struct task *task, const struct exported *e,
-                       struct arena *a, struct verify_summary *s, struct error *err)
+                       size_t number, struct arena *a, struct verify_summary *s, struct error *err)
 {
     struct candidate cand = {.attempt = 1, .change = "", .source = e->source};
     struct build_result *build = arena_alloc(a, sizeof(*build));
@@ -229,7 +222,7 @@ static bool judge_code(struct stage *st, const struct task *task, const struct e
                           e->device.arch, here->name));
         return true;
     }
-    if (!stage_adopt(st, e, 0, a, build, err))
+    if (!stage_adopt(st, e, number, a, build, err))
         return err->kind == ERROR_JUDGED
                    ? (note(s, "judge", VERIFY_DIFFERS, arena_strdup(a, err->text)),
                       *err = (struct error){0}, true)
@@ -246,12 +239,38 @@ static bool judge_code(struct stage *st, const struct task *task, const struct e
     return true;
 }
 
-/* Do the judged shapes equal those of reference.py? */
-static bool same_shapes(const struct task *task, const struct exported *e)
+/* What the table says of every call, against the task: how results are nested, what the forward
+ * writes, where buffers begin. Whether there are gradients or a fallback is the exporter's choice.
+ */
+static const char *other_header(const struct task *task, const struct exported *e)
 {
-    const json_t *one = json_array_get(json_object_get(e->table, "cases"), 0);
+    static const char *const names[][2] = {
+        {"returns", "returns"}, {"call", "call"}, {"written", "writes"}, {"training", "training"}};
+    const json_t *d = task->description;
 
-    return json_equal(json_object_get(task->description, "inputs"), json_object_get(one, "inputs"));
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        json_t *told = json_object_get(e->table, names[i][1]),
+               *is = json_object_get(d, names[i][0]);
+
+        if (!json_equal(told, is) && !(json_is_null(told) && !is))
+            return names[i][1];
+    }
+    if (json_int_or(e->table, "alignment", 0) != EXPORT_ALIGNMENT)
+        return "alignment";
+    return json_int_or(e->table, "upstream", -1) == json_int_or(d, "upstream", 0) ? NULL
+                                                                                  : "upstream";
+}
+
+/* A case's tensors and call against those of the reference beside them. */
+static bool same_shapes(const struct task *task, const json_t *one)
+{
+    const json_t *d = task->description;
+
+    return json_equal(json_object_get(d, "inputs"), json_object_get(one, "inputs")) &&
+           json_equal(json_object_get(d, "outputs"), json_object_get(one, "outputs")) &&
+           json_equal(json_object_get(d, "scalars"), json_object_get(one, "scalars")) &&
+           (!json_object_get(one, "call") ||
+            json_equal(json_object_get(d, "call"), json_object_get(one, "call")));
 }
 
 static void tell(struct progress *progress, const char *stage, const struct task *task,
@@ -263,27 +282,93 @@ static void tell(struct progress *progress, const char *stage, const struct task
         progress->event(progress, &ev);
 }
 
-static bool verify_here(const struct settings *own, const struct exported *e,
+/* "N=64 M=3 inputs 1": the constants of a case, as --set has them. */
+static const char *const *label_constants(const char *label, struct arena *a)
+{
+    const char **out = arena_array(a, strlen(label) + 2, sizeof(*out));
+    struct text rest = text_of(label), word;
+    size_t n = 0;
+
+    while (rest.len) {
+        const char *space = memchr(rest.data, ' ', rest.len);
+        size_t len = space ? (size_t)(space - rest.data) : rest.len;
+
+        word = (struct text){rest.data, len};
+        if (len && memchr(word.data, '=', len))
+            out[n++] = arena_strndup(a, word.data, len);
+        rest = (struct text){rest.data + len + (space ? 1 : 0), rest.len - len - (space ? 1 : 0)};
+    }
+    return n ? out : NULL;
+}
+
+/* The task at the sizes of a case, among those that get_inputs_list() gives; false: there is none.
+ */
+static bool load_case(struct stage *st, const struct exported *e, const json_t *one,
+                      struct arena *a, struct task *task, bool *found, struct error *err)
+{
+    if (!stage_describe(st, path_join(a, e->dir, "reference.py"), a, task, err))
+        return false;
+    *found = same_shapes(task, one);
+    for (int i = 0; !*found && i < stage_shape_count(st); i++) {
+        if (!stage_shape(st, i, a, task, err))
+            return false;
+        *found = same_shapes(task, one);
+    }
+    return true;
+}
+
+static bool verify_case(const struct settings *own, const struct exported *e, size_t number,
                         struct progress *progress, struct arena *a, struct verify_summary *s,
                         struct error *err)
 {
+    const json_t *one = json_array_get(json_object_get(e->table, "cases"), number);
     struct task *task = arena_alloc(a, sizeof(*task));
+    struct settings here = *own;
     struct stage *st = NULL;
-    bool ok = stage_open(own, &st, err) &&
-              stage_describe(st, path_join(a, e->dir, "reference.py"), a, task, err);
+    bool found = false, ok;
 
-    if (ok && !same_shapes(task, e))
+    here.set = label_constants(json_string_or(one, "label", ""), a);
+    ok = stage_open(&here, &st, err) && load_case(st, e, one, a, task, &found, err);
+    if (ok && !found)
         note(s, "shapes", VERIFY_DIFFERS, "reference.py has other shapes than the launch list");
-    if (ok) {
+    if (ok && number == 0 && other_header(task, e))
+        note(s, "table", VERIFY_DIFFERS,
+             arena_printf(a, "%s in launches.json is not the task's", other_header(task, e)));
+    if (ok && (found || number == 0)) {
         tell(progress, "build", task, stage_device(st));
-        ok = verify_source(st, task, e, a, s, err);
-    }
-    if (ok) {
-        tell(progress, "test", task, stage_device(st));
-        ok = judge_code(st, task, e, a, s, err);
+        ok = verify_source(st, task, e, number, a, s, err);
+        if (ok)
+            tell(progress, "test", task, stage_device(st));
+        ok = ok && judge_code(st, task, e, number, a, s, err);
     }
     stage_close(st);
     return ok;
+}
+
+/* Every further judged shape; one step for all of them, which says what the first bad one has. */
+static bool verify_cases(const struct settings *own, const struct exported *e,
+                         struct progress *progress, struct arena *a, struct verify_summary *s,
+                         struct error *err)
+{
+    size_t count = json_array_size(json_object_get(e->table, "cases"));
+    enum verify_kind kind = VERIFY_SAME;
+    const char *text = arena_printf(a, "all %zu judged shapes", count);
+
+    for (size_t i = 1; i < count && kind != VERIFY_DIFFERS; i++) {
+        struct verify_summary mine = {.ok = true};
+
+        if (!verify_case(own, e, i, progress, a, &mine, err))
+            return error_add(err, "verifying case %zu", i);
+        for (int k = 0; k < mine.count && kind != VERIFY_DIFFERS; k++)
+            if (mine.steps[k].kind != VERIFY_SAME && kind != mine.steps[k].kind) {
+                kind = mine.steps[k].kind;
+                text =
+                    arena_printf(a, "case %zu: %s: %s", i, mine.steps[k].name, mine.steps[k].text);
+            }
+    }
+    if (count > 1)
+        note(s, "cases", kind, text);
+    return true;
 }
 
 bool loop_verify(const struct settings *settings, const char *dir, bool device_named,
@@ -302,7 +387,6 @@ bool loop_verify(const struct settings *settings, const char *dir, bool device_n
     if (!verify_python(&e, a, out, err))
         return false;
     verify_native(&e, a, out);
-    verify_cases(&e, a, out);
     verify_store(settings, &e, a, out);
     own.model = "builtin"; /* no model is asked */
     own.budget_file = NULL;
@@ -318,7 +402,8 @@ bool loop_verify(const struct settings *settings, const char *dir, bool device_n
     if (e.device.kind == DEVICE_SIMT && !strncmp(e.device.arch, "compute_", 8))
         own.simt_arch = e.device.arch + 8;
     own.backward = json_int_or(e.table, "upstream", 0) > 0;
-    if (!verify_here(&own, &e, progress, a, out, err))
+    if (!verify_case(&own, &e, 0, progress, a, out, err) ||
+        !verify_cases(&own, &e, progress, a, out, err))
         return false;
     if (strcmp(json_string_or(e.table, "gradients", ""), "kernel") != 0 || own.backward)
         return true;

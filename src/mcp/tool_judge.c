@@ -222,7 +222,10 @@ static void put_comparison(struct compared_kernel *sides, bool both, bool modell
     else
         buf_printf(&out->text, "%s is faster by %.2fx (%d rounds, spread %.1f %%%s)\n", faster,
                    ratio > 1 ? ratio : 1 / ratio, rounds, spread * 100,
-                   modelled ? ", modelled, not measured" : "");
+                   !modelled ? ""
+                   : json_bool_or(json_object_get(out->data, "a"), "unvalidated", false)
+                       ? ", modelled, unvalidated, not measured"
+                       : ", modelled, not measured");
     for (int s = 0; s < 2; s++) {
         buf_printf(&out->text, "-- %c\n", "ab"[s]);
         brief_text(json_object_get(out->data, s ? "b" : "a"), &out->text);

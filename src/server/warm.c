@@ -259,6 +259,26 @@ static void add_folder_of(struct hash *h, const char *script, struct arena *a)
     free(found);
 }
 
+/* A process is confined to the files and folders that were there when it started; what was made
+ * anew under the same name is another one. */
+static void add_confinement(struct hash *h, const json_t *policy)
+{
+    json_t *path;
+    size_t i;
+
+    json_array_foreach(json_object_get(policy, "paths"), i, path)
+    {
+        struct stat st;
+
+        const char *name = json_string_value(json_array_get(path, 0));
+
+        if (!name || !strncmp(name, "/proc/", 6) || stat(name, &st) != 0 || !S_ISDIR(st.st_mode))
+            continue;
+        hash_add(h, &st.st_dev, sizeof st.st_dev);
+        hash_add(h, &st.st_ino, sizeof st.st_ino);
+    }
+}
+
 /* The key of a wish: equal keys can be served by the same process. */
 static const char *wish_key(const json_t *wish, const struct proc_spec *spec, struct arena *a)
 {
@@ -266,6 +286,7 @@ static const char *wish_key(const json_t *wish, const struct proc_spec *spec, st
     char hex[65];
 
     hash_add_text(&h, text_of(json_line(wish, a)));
+    add_confinement(&h, json_object_get(wish, "confine"));
     for (size_t i = 0; spec->argv[i]; i++) {
         const char *word = spec->argv[i];
         size_t len = strlen(word);

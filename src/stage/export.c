@@ -24,7 +24,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-enum { MAX_FILE_BYTES = 4 << 20, FORMAT = 1, ALIGNMENT = 256 /* of the judge's buffers */ };
+enum { MAX_FILE_BYTES = 4 << 20, FORMAT = 1 };
 
 /* ---- names --------------------------------------------------------------------- */
 
@@ -76,6 +76,7 @@ static json_t *case_entry(const struct export_case *c, size_t module)
     json_t *j = json_object(), *scalars = json_object_get(c->description, "scalars");
 
     json_object_set_new(j, "module", json_integer((json_int_t)module));
+    json_object_set_new(j, "label", json_string(c->label ? c->label : ""));
     json_object_set_new(j, "inputs", or_null(json_object_get(c->description, "inputs")));
     json_object_set_new(j, "outputs", or_null(json_object_get(c->description, "outputs")));
     json_object_set_new(j, "scalars", scalars ? json_incref(scalars) : json_array());
@@ -135,7 +136,7 @@ static json_t *table(const struct export_request *req, struct export_package *p,
     json_object_set_new(j, "returns", or_null(json_object_get(d, "returns")));
     json_object_set_new(j, "call", or_null(json_object_get(d, "call")));
     json_object_set_new(j, "writes", or_null(json_object_get(d, "written")));
-    json_object_set_new(j, "alignment", json_integer(ALIGNMENT));
+    json_object_set_new(j, "alignment", json_integer(EXPORT_ALIGNMENT));
     json_object_set_new(j, "modules", modules);
     json_object_set_new(j, "cases", cases);
     return j;

@@ -202,6 +202,7 @@ enum export_layout { LAYOUT_FOLDER, LAYOUT_WHEEL, LAYOUT_HF, LAYOUT_COUNT };
 
 /* One judged set of shapes: its description, code, names and launch list. */
 struct export_case {
+    const char *label; /* "N=64": how its sizes differ from the main shape's; "" */
     const json_t *description;
     const struct build_result *build; /* code, code_hash, ptx, ptx_hash, launches, names */
 };
@@ -222,6 +223,7 @@ struct export_request {
     bool ptx; /* include PTX for GPUs of other architectures, where it is not judged */
 };
 
+enum { EXPORT_ALIGNMENT = 256 /* bytes: the judge's buffers begin at multiples of it */ };
 #define EXPORT_BACKWARD "backward" /* the folder of the gradients' own kernel */
 
 struct export_files {

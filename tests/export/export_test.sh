@@ -124,6 +124,12 @@ json.dump(t, open(sys.argv[1], "w"))' "$work/broken/launches.json" "$change"
     code=$?
     ok "verify of a table with $change ends with a message" '^(1|2) .*cutegen:' "$code $(tr '\n' ' ' <"$work/said")"
 done
+for _ in 1 2 3; do # a warm oracle is confined to the folder that was there
+    rm -rf "$work/again"
+    cp -r "$work/two" "$work/again"
+    said=$("$program" verify "$work/again" 2>&1)
+    ok "a folder that was made anew under its name is verified" '^verified' "$said"
+done
 ok "a folder that is none is told" 'name a folder that .cutegen export. wrote' "$("$program" verify "$work" 2>&1)"
 
 verdict=$("$program" eval "$here/two.py" "$work/two/two_new.py" --draws 2 2>&1)
@@ -148,6 +154,31 @@ END
 )
 ok "the export runs at all of them" '^right \[64, 1000, 4096\]' "$facts"
 ok "and names them when it is given another" 'of shape \[64\] or \[1000\] or \[4096\] .*, got \[65\]' "$facts"
+
+ok "verify judges every shape of it" '^cases +ok +all 3 judged shapes' "$("$program" verify "$work/doubled" 2>&1)"
+# forge FOLDER CHANGE: a copy with another table, and a record that agrees with it
+forge()
+{
+    local forged
+    forged=$(mktemp -d "$work/forged.XXXX")/$(basename "$1")
+    cp -r "$1" "$forged"
+    python -c 'import hashlib, json, sys
+folder, change = sys.argv[1:]
+t, r = (json.load(open(f"{folder}/{n}.json")) for n in ("launches", "record"))
+exec(change)
+text = json.dumps(t)
+r["files"]["launches.json"] = hashlib.sha256(text.encode()).hexdigest()
+open(f"{folder}/launches.json", "w").write(text)
+json.dump(r, open(f"{folder}/record.json", "w"))' "$forged" "$2"
+    "$program" verify "$forged" 2>&1
+}
+ok "another launch list of a further shape is found" '^cases +DIFFERS +case 1: launches' "$(forge "$work/doubled" 't["cases"][1]["ops"][0]["grid"][0] += 1')"
+ok "and another size" '^cases +DIFFERS +case 2: shapes' "$(forge "$work/doubled" 't["cases"][2]["inputs"][0]["shape"][0] += 1')"
+ok "results that are exchanged are found" '^table +DIFFERS +returns' "$(forge "$work/two" 't["returns"] = {"dict": {"sum": 1, "difference": 0}}')"
+ok "arguments that are exchanged are found" '^table +DIFFERS +call' \
+    "$(forge "$work/two" 'p = t["call"]["list"][0]["list"][0]["list"]; p[0], p[1] = p[1], p[0]')"
+ok "another number is found" '^shapes +DIFFERS' "$(forge "$work/two" 't["cases"][0]["scalars"][0]["value"] = 0.25')"
+ok "a looser alignment is found" '^table +DIFFERS +alignment' "$(forge "$work/two" 't["alignment"] = 4')"
 
 # ---- uses it was not made for ---------------------------------------------------
 facts=$(python "$here/hostile.py" "$work/doubled")

@@ -157,9 +157,9 @@ static void fill_device(struct prompt_slots *s, const struct device *d, struct a
     if (d && d->kind == DEVICE_SIMT)
         buf_printf(&b,
                    "Built for %s and run on simt, a CUDA device in software that checks every "
-                   "access; times are modelled for the %s. Code for sm_90 alone (wgmma, TMA, "
+                   "access; times are %s for the %s. Code for sm_90 alone (wgmma, TMA, "
                    "clusters) needs that architecture.",
-                   d->arch, d->models ? d->models : "GPU");
+                   d->arch, modelled_words(d->models), d->models ? d->models : "GPU");
     else if (d)
         buf_printf(&b, "%s, built for %s.", d->name, d->arch);
     if (d && d->sm_count)
