@@ -73,12 +73,12 @@ static unsigned top_of(const struct recipe *r, unsigned possible)
 
 static unsigned steps_for(const struct chain *c, int form, unsigned steps)
 {
-    const char *main = c->p->at[c->p->main].match.recipe;
+    const char *main = c->p->at[c->p->main].match.recipe, *recipe = c->p->at[form].match.recipe;
+    bool likely = c->p->likely || strcmp(recipe, "pointwise") == 0;
 
-    return strcmp(c->p->at[form].match.recipe, main) == 0
+    return strcmp(recipe, main) == 0
                ? steps & c->possible[form]
-               : top_of(&c->recipe[form],
-                        c->possible[form] & (c->p->likely ? c->likely[form] : ~0u));
+               : top_of(&c->recipe[form], c->possible[form] & (likely ? c->likely[form] : ~0u));
 }
 
 /* ---- taking apart ----------------------------------------------------------------- */

@@ -29,7 +29,7 @@ struct parts {
     struct part at[PARTS_MAX];
     int count;
     int main;    /* the part with most work: its recipe's steps are the task's */
-    bool likely; /* the others have the steps that are likely to pay; else all there are */
+    bool likely; /* all others have the steps that are likely to pay; else only pointwise ones */
 };
 
 /* False: out->why_not names the part that no recipe covers; NULL: the graph has no product. */
