@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors over the same memory, while a forward is traced: what a write through one of them means for the others.
+"""Tensors over the same memory, while a forward is traced: how a write through one of them changes the others.
 
 A graph has values, not memory. So a write through a view becomes a new value of the tensor it is a view of
 (`slice_scatter`, `select_scatter`, `diagonal_scatter`, or a reshape or permutation back), and a view that was made before a
@@ -24,7 +24,7 @@ RESHAPES = frozenset("view _unsafe_view _reshape_alias reshape flatten unflatten
 
 @dataclass
 class Root:
-    """A tensor with memory of its own."""
+    """A tensor that owns its memory."""
 
     node: Place  # its value now
     leaf: int = -1  # its number, where it is an argument or part of the model
@@ -49,7 +49,7 @@ class Alias:
 
 
 def step_of(name: str, op: str, args: list[dict[str, Any]], before: Part, after: Part, which: int) -> Step:
-    """The view that gives result `which` of an operator with these arguments."""
+    """The view that result `which` of an operator with these arguments is."""
     if name in ("split", "split_with_sizes", "chunk", "unbind"):
         return _of_many(name, args, before, after, which)
     if name in ("slice", "select"):
@@ -105,7 +105,7 @@ def is_view(name: str) -> bool:
 
 
 def made_again(alias: Alias, make: Make) -> Place:
-    """The view of the root's present value."""
+    """The view of the root's current value."""
     place = alias.root.node
     for step in alias.steps:
         place = make(step.op, [_ref(place), *step.args], step.after)

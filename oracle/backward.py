@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients as a task: what is judged are the gradients of inputs and parameters for a drawn upstream gradient.
+"""Gradients as a task: judges the gradients of inputs and parameters for a drawn upstream gradient.
 
 The upstream gradients are inputs like any other (names grad_OUTPUT, after the forward's), so that every distribution
 reaches them too. The gradients come from torch's autograd, in float64 for the truth.

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long PyTorch takes: eager, the same in a CUDA graph, torch.compile, eager under the other settings of fp32 (truth.py).
+"""Time PyTorch: eager, the same in a CUDA graph, torch.compile, eager under the other settings of fp32 (truth.py).
 CUDA events, cold and warm L2.
 
-1. The flush reads: a flush that writes leaves dirty lines, and evicting them is charged to what is timed.
+1. The flush reads: a flush that writes would leave dirty lines, whose eviction would be charged to the timed work.
 2. A sample counts when all of it was queued before the device began with it: no time of the host is in it, however busy the
-   host. Where the host does not keep ahead behind the flush, it gets a head start: the device waits first.
-3. A task that waits for the device inside forward cannot be queued ahead. The host's time is in it then, and the quickest
-   quarter of the samples counts.
+   host. If the host cannot queue work fast enough during the flush, it gets a head start: the device waits first.
+3. A task that waits for the device inside forward cannot be queued ahead. Its samples then include host time, and the fastest quarter of
+   them counts.
 4. Eager is timed whenever it is asked for. Another baseline of an earlier measurement ("turn") stands, for some minutes, as
    long as eager is what it was then: the GPU has not changed, and neither has the task. Of a turn's rounds the quickest stands.
 """
@@ -76,7 +76,7 @@ def arithmetic(session: Any, name: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def statistics_stay(session: Any) -> Iterator[None]:
-    """A batch norm that trains changes its running statistics, which are inputs of the candidate: they are put back."""
+    """A batch norm in training mode changes its running statistics, which are inputs of the candidate: restores them."""
     drawn = session.draw_now
     held = [(b, b.clone()) for b in drawn.model.buffers()] if drawn else []
     try:
@@ -106,7 +106,7 @@ def _eager_now(session: Any, name: str, answer: dict[str, Any]) -> float:
 
 
 def _kept(session: Any, name: str, turn: str) -> dict[str, Any] | None:
-    """What an earlier turn measured, where that still holds."""
+    """An earlier turn's measurement, if it is still valid."""
     if name == "eager" or not turn or name not in session.timed or "eager" not in session.timed:
         return None
     its_turn, when, eager_then, answer = session.timed[name]
@@ -222,7 +222,7 @@ def _about(call: Callable[[], Any]) -> float:
 
 
 def _times(call: Callable[[], Any], count: int, flush: Callable[[], Any] | None) -> list[float]:
-    """Microseconds of each run, as far as nothing of the host is in them."""
+    """Microseconds of each run that includes no host time."""
     runs = _series(call, count, flush, 0.0)
     ahead = [us for us, queued, _ in runs if queued]
     if 2 * len(ahead) >= count:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where an output is compared with itself: blocks of neighbouring elements, and the medians of each.
+"""Blocks of neighbouring elements of an output, and the medians of each.
 
-Hides the arithmetic of places. docs/tasks.md says what the medians are for.
+Hides the index arithmetic. docs/tasks.md explains what the medians are for.
 
 1. A row is the trailing dimensions of the output, as few as make LEAST elements (all of them, where there are fewer). A row
    longer than MOST is divided evenly into blocks of at most MOST. So a block is contiguous, belongs to one row, and the
@@ -23,7 +23,7 @@ LEAST, MOST = 16, 256
 
 @dataclass
 class Division:
-    """How a shape falls into blocks."""
+    """How a shape is divided into blocks."""
 
     columns: int  # elements of a row
     segments: int  # blocks of a row
@@ -39,7 +39,7 @@ class Division:
         return row * self.columns + segment * self.columns // self.segments
 
     def parts(self, elements: int) -> Iterator[Part]:
-        """All blocks, in parts of about so many elements."""
+        """All blocks, in parts of about that many elements."""
         step = max(elements // self.width, 1)
         for first in range(0, self.blocks, step):
             yield Part(self, first, min(first + step, self.blocks))

@@ -29,7 +29,7 @@ CUDA_UNIT = 2 << 20  # smaller device allocations share one IPC block with other
 
 
 def bits(tensor: torch.Tensor) -> torch.Tensor:
-    """The same memory as whole numbers: equal bits are equal, NaN or not."""
+    """The same memory as integers, so that equal bits compare equal, even NaN."""
     return tensor.view(pattern_bits(tensor.dtype)[0])
 
 
@@ -72,7 +72,7 @@ class Buffer:
         self.offset = GUARD
 
     def prepare(self, shift: int) -> None:
-        """Moves the tensor and writes the pattern everywhere."""
+        """Moves the tensor and fills the whole block with the pattern."""
         self.offset = GUARD + (shift % SHIFTS) * ALIGN
         kind, bits = pattern_bits(self.dtype)
         self.raw.view(kind).fill_(bits)
@@ -125,7 +125,7 @@ def block_bytes(tensor_bytes: int, device: torch.device) -> int:
 
 
 class Pool:
-    """All buffers of a loaded task; release() gives everything back."""
+    """All buffers of a loaded task; release() frees everything."""
 
     def __init__(self, device: torch.device, work: Path) -> None:
         self.device, self.work = device, work

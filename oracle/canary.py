@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does the comparison see an error? One is planted into a copy of the reference, at a secret place, and compared.
+"""Check that the comparison detects an error: one is planted at a secret place in a copy of the reference, and compared.
 
 A comparison that is broken (by a mistake of ours, by modules of two versions, by a library) must not pass a candidate. What it
 says about the planted error goes out with every judgement, and the asker refuses the judgement where it is not flagged
@@ -38,7 +38,7 @@ def planted(reference: list[torch.Tensor], truth: list[torch.Tensor], rules: Rul
 
 
 def _off_by_far(got: torch.Tensor, wanted: torch.Tensor, real: torch.Tensor) -> bool:
-    """Moves one element by far more than the largest; where that is beyond the type's range, turns the largest around."""
+    """Changes one element by far more than the largest magnitude; if that exceeds the type's range, negates the largest."""
     wide = wanted.double()
     off, sizes = wide.sub(real).abs_(), wide.abs()
     places = None  # all
@@ -64,7 +64,7 @@ def _off_by_far(got: torch.Tensor, wanted: torch.Tensor, real: torch.Tensor) -> 
 
 
 def _another(got: torch.Tensor, wanted: torch.Tensor, real: torch.Tensor) -> bool:
-    """Another whole number, or the other flag, where reference and truth agree."""
+    """Changes an integer or a flag where reference and truth agree."""
     places = torch.nonzero(wanted == real.to(wanted.dtype)).reshape(-1)
     if not places.numel():
         return False

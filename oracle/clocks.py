@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a GPU says of itself right after a measurement, by NVML in this warm process: nvidia-smi takes a tenth of a second.
+"""A GPU's clocks and state directly after a measurement, by NVML in this warm process: nvidia-smi takes a tenth of a second.
 
-Only a note beside a time. Whatever goes wrong is an empty line, and the asker takes nvidia-smi.
+Only a note beside a time. Any failure gives an empty line, and the client uses nvidia-smi instead.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _nvml(index: int) -> tuple[ctypes.CDLL, ctypes.c_void_p, str]:
 
 
 def line(device: torch.device) -> str:
-    """As nvidia-smi writes it: uuid, driver, clocks of SM and memory, the most of SM, temperature."""
+    """In nvidia-smi's format: uuid, driver, clocks of SM and memory, the SM's maximal clock, temperature."""
     if device.type != "cuda":
         return ""
     try:

@@ -7,11 +7,10 @@ err = |got - truth| / (|truth| + scale), where scale is the median magnitude of 
 1. Limits come from the arithmetic (unit roundoff, number of terms added up) and from the reference's own error in the
    same block, by its median, whichever is larger: no part of an output hides behind another part's magnitude or noise.
    An answer that is nearer to the truth than the reference passes everywhere.
-2. What is beyond these limits gets the benefit of noise.py: what rounding alone does to this very element.
-3. An element is wrong above its limit. The whole is imprecise when the rms error is too large, when that is so of more than
-   PART of the blocks, each by its own median, or when errors are everywhere but none is gross: that is what a narrower
-   type looks like. Bad elements otherwise are wrong.
-4. NaN and infinity must be where the truth or the reference has them. Where inputs are infinite, less is asked: forgive().
+2. An element beyond these limits is checked against noise.py: the effect of rounding on this element.
+3. An element is wrong above its limit. The output is imprecise if the rms error is too large, if the median error of more than PART of
+   the blocks is, or if errors are everywhere but none is gross, as with a narrower type. Otherwise bad elements are wrong.
+4. NaN and infinity must be where the truth or the reference has them. Where inputs are infinite, less is required: forgive().
 5. Work is done in parts, so temporary memory stays bounded.
 """
 
@@ -58,7 +57,7 @@ MAX_TERMS = 1 << 16  # no kernel adds more than this one after the other
 
 @dataclass
 class Rules:
-    """What the graph says about the arithmetic of one task."""
+    """The arithmetic of one task, from its graph."""
 
     terms: int  # added up for one result, over all operators
     operators: int
@@ -138,7 +137,7 @@ def _compare_exact(
 
 @dataclass
 class Limits:
-    """What holds for every element of an output, beside what is measured in its block."""
+    """The limits of every element of an output, besides those measured in its block."""
 
     rtol: float  # of |truth| + scale
     rms: float
@@ -147,7 +146,7 @@ class Limits:
 
 @dataclass
 class Sums:
-    """What a pass over an output finds. fused.py's has the same names."""
+    """The result of a pass over an output. fused.py's has the same names."""
 
     excess: torch.Tensor  # f32, flat: error over what is allowed; infinity where a non-finite value is out of place
     beyond: int = 0  # elements with an excess above one
@@ -201,7 +200,7 @@ def _compare_floating(
 
 
 def class_name(dtype: torch.dtype, as_fp32: bool = True) -> str:
-    """The accuracy class of an output: that of its type, and TF32's where it does not stand fp32's limits."""
+    """The accuracy class of an output: that of its type, or TF32's if it does not meet fp32's limits."""
     if not dtype.is_floating_point:
         return "exact"
     if dtype in (torch.float16, torch.bfloat16):
@@ -290,7 +289,8 @@ def measure(
         if not bool(torch.isfinite(off.sum() + ref_off.sum())):
             _settle_non_finite(sums, raw, wide, ref, real, off, ref_off, got.dtype, kind, mark)
             size = torch.where(torch.isfinite(size), size, torch.zeros_like(size))
-        # What is not finite, or will not be in this type, is no scale for its neighbours; nor what is 0 in fused.py's 32 bits.
+        # A value that is not finite, or overflows in this type, or is 0 in fused.py's 32 bits, must not set the scale
+        # of its neighbours.
         counted = torch.where(size > largest, torch.zeros_like(size), size)
         counted = counted if got.dtype == torch.float64 else counted.float().double()
         scale = part.median(counted, count_zeros=False)
@@ -311,7 +311,7 @@ def measure(
         far = off > honest
         sums.off += int(far.sum())
         sums.off_blocks += int((2 * far.sum(1) > part.sizes(far)).sum())
-        # NaN counts as beyond, too: a comparison that goes wrong must not pass.
+        # NaN counts as beyond the limit, so that a failed comparison cannot pass.
         excess = torch.where(off == 0, off, off / allowed)
         excess[torch.isnan(excess)] = math.inf
         sums.beyond += int((excess > 1.0).sum())
@@ -425,7 +425,7 @@ def _index(place: int, shape: torch.Size) -> list[int]:
 
 
 def _number(value: torch.Tensor) -> Any:
-    """JSON has no NaN: those are words."""
+    """JSON has no NaN: writes such numbers as strings."""
     number = value.item()
     return (
         number

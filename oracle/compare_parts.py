@@ -5,9 +5,9 @@
    checked against them, and reference and truth are computed from the copy.
 2. Outputs are fingerprinted before anything is computed, and each part's copy is checked against that: what was written
    later counts as wrong.
-3. Figures of all parts are added up and judged once, by the rules of compare.py. What noise.py has to say is asked in a second
-   pass, and only where the first one would turn the answer down.
-4. Out of memory halves the parts and begins again; a part that cannot be halved is the caller's problem.
+3. The figures of all parts are added up and judged once, by the rules of compare.py. noise.py is used in a second pass, only if the first
+   one would reject the answer.
+4. When out of memory it halves the parts and starts again; if a part cannot be halved, the caller gets the error.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _maker(known: Any, distribution: str, generator: torch.Generator, up: bool) 
 
 
 def near(session: Any, base: Any, seed: str, distribution: str) -> None:
-    """A few rows of the inputs changed, where they lie."""
+    """Changes a few rows of the inputs in place."""
     number = seed_number(seed)
     own = session.task.arguments(number).tensors
     generator = torch.Generator(session.device).manual_seed(number + 2)
@@ -118,7 +118,7 @@ def _add_sums(total: Sums, one: Any) -> None:
 
 
 class Tally:
-    """What the parts of one output add up to."""
+    """The sums over the parts of one output."""
 
     def __init__(self, name: str, dtype: torch.dtype, elements: int, rules: Any) -> None:
         self.name, self.dtype, self.elements, self.rules = name, dtype, elements, rules
@@ -234,7 +234,7 @@ class Tally:
 
 
 def compare(session: Any, drawn: Any) -> dict[str, Any]:
-    """Session.compare() of a task that is cut."""
+    """Session.compare() for a task in parts."""
     rows: int | None = session.plan.rows
     while True:
         assert rows is not None

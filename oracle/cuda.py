@@ -57,7 +57,7 @@ def free(device: torch.device, pointers: list[int]) -> None:
 
 
 def reset_kept() -> None:
-    """Lines that L2 was asked to keep (evict_last) become ordinary ones, which a flush evicts. For a device that has nothing left to do."""
+    """Resets lines that L2 was asked to keep (evict_last) to ordinary ones, which a flush evicts. The device must be idle."""
     try:
         _driver().cuCtxResetPersistingL2Cache()
     except AttributeError:  # an old driver

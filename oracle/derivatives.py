@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators that only autograd calls, as formulas of ordinary operators: what the graph of a backward shows (backward.py).
 
-1. A formula gives what PyTorch's operator gives, for the arguments that autograd passes.
+1. A formula computes what PyTorch's operator computes, for the arguments that autograd passes.
 2. A norm is here with its forward: both are then seen as the same sums, and a backward may use them again.
 """
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a graph says about the task: kernel class with evidence, bytes and flops that cannot be avoided, rules for the comparison.
+"""Derive a task's description from its graph: kernel class with evidence, unavoidable bytes and flops, rules for the comparison.
 
-1. bytes_min and flops_min are lower bounds: structure known of the inputs is taken off, and so is every product that
-   algebra could do without (one whose result is only summed or multiplied again).
-2. flops and bytes "as written" are not bounds; they are for people.
+1. bytes_min and flops_min are lower bounds: they exclude work saved by known structure of the inputs, and every product that algebra
+   could avoid (one whose result is only summed or multiplied again).
+2. flops and bytes "as written" are not bounds, only information for people.
 """
 
 from __future__ import annotations
@@ -309,7 +309,7 @@ class Analysis:
         return found
 
     def float_index(self) -> bool:
-        """Some index is computed from floating point values: they must stay as the task makes them."""
+        """Is an index computed from floating point values? Then these must stay as the task makes them."""
         for _, node in self.graph.operators():
             if node.name in GATHERS | {
                 "scatter",

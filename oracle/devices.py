@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device that a request names, and the memory that can be had on it."""
+"""The device that a request names, and its available memory."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def memory_now(device: torch.device) -> tuple[int, int]:
 
 
 def free_bytes(device: torch.device) -> int:
-    """Memory that can be had now."""
+    """Memory that is available now."""
     if device.type == "cuda":
         return memory_now(device)[0]
     with contextlib.suppress(OSError, ValueError), open("/proc/meminfo", encoding="ascii") as lines:

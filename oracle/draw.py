@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs from a secret seed: the task's own, or other distributions with the same structure.
+"""Draw inputs from a secret seed: the task's own, or other distributions with the same structure.
 
-1. The seed decides everything; nothing is remembered from an earlier draw.
+1. A draw depends only on the seed, never on an earlier draw.
 2. Structure seen by facts.py survives; integers, flags and inputs of few values are always the task's own.
 3. `mixed` is what is timed, and one of the draws of the test: the task's own, with a few rows of `normal` where the input
-   bears them, and low bits that lean one way (lean()). Who works in less than the type's precision on inputs that look
-   like the timed ones is wrong there, whatever a sample of them looks like.
+   bears them, and low bits biased in one direction (lean()). A kernel that uses less than the type's precision on inputs that look like
+   the timed ones is wrong there, whatever criterion it uses.
 4. `zeros` has a few infinities too, in inputs whose rows meet no others on the way to the outputs: each of them spoils at most
-   its own row. compare.py's forgive() says what is asked of an answer to them.
-5. `beyond` steps outside of an input's domain in a few rows: where the reference has no number, a kernel has none either.
+   its own row. compare.py's forgive() defines what an answer to them must satisfy.
+5. `beyond` leaves an input's domain in a few rows: where the reference is not a number, a kernel's result must not be one either.
 6. Parameters come from the model's own initialisation under the seed. Outside of `task`, a parameter that starts constant
-   (a bias of zeros, a weight of ones) gets other values, so that a kernel that ignores it is found out.
+   (a bias of zeros, a weight of ones) gets other values, so that a kernel that ignores it is detected.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def check_distribution(name: str) -> str:
 
 
 def free(tensor: torch.Tensor, known: Known) -> bool:
-    """May its values be others than the task's?"""
+    """May it have values other than the task's?"""
     return (
         tensor.is_floating_point() and not known.few_values and known.domain != "task" and tensor.numel() > 0
     )
@@ -92,7 +92,7 @@ def bears_infinities(known: Known) -> bool:
 
 
 def _place_infinities(values: torch.Tensor, generator: torch.Generator) -> None:
-    """A few of either sign, in at most one row of eight."""
+    """Puts a few infinities of either sign in at most one row of eight."""
     rows, device = values.shape[0], generator.device
     count = min(INFINITIES, values.numel() // 64)
     if rows < 8 or not count:
@@ -119,7 +119,7 @@ def _mixed(tensor: torch.Tensor, known: Known, generator: torch.Generator) -> to
 
 
 def leaves_domain(known: Known) -> bool:
-    """Is there something outside of what the other distributions draw?"""
+    """Are there values that the other distributions never draw?"""
     return known.domain in ("positive", "range") and not known.few_values and not known.structured()
 
 

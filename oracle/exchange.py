@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder through which a guest gets its inputs and gives its outputs: the oracle's side.
+"""The folder through which a guest gets inputs and returns outputs: the oracle's side.
 
 Everything in the folder may be changed by the guest at any moment, also while we look. So
 
@@ -79,7 +79,7 @@ class Exchange:
         return self.wire(key, flat.numel() * flat.element_size())
 
     def expect(self, key: str, size: int) -> dict[str, Any]:
-        """Where the guest will put an output."""
+        """The file where the guest will write an output."""
         self._name(key)
         return self.wire(key, size)
 
@@ -87,7 +87,7 @@ class Exchange:
         return {"path": str(Path(self.folder) / self.names[key]), "offset": 0, "bytes": size}
 
     def get(self, key: str, shape: list[int], strides: list[int], dtype: torch.dtype) -> torch.Tensor | None:
-        """A copy of what lies there now; None where there is nothing of that size."""
+        """A copy of the file's current content; None if there is no file of that size."""
         flat = torch.empty(span_of(shape, strides), dtype=dtype)
         try:
             fd = os.open(self.names[key], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self.fd)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a ModelNew compiles for itself: made in a process of its own, found again by the guest, which can start no program.
+"""Code that a ModelNew compiles: built in a separate process and reused by the guest, which cannot start programs.
 
 The build process (guest.py, opened with `build`) runs the real torch.utils.cpp_extension.load and load_inline into a folder and notes
 what came of each call. The guest, for which that folder is read-only, answers the same calls from the notes. Programs that are only asked
@@ -76,7 +76,7 @@ def _replace(owner: Any, name: str, make: Callable[[Callable[..., Any]], Callabl
 
 
 def note_builds(folder: str) -> None:
-    """In the build process: what is built goes into `folder` and is noted."""
+    """In the build process: puts everything that is built into `folder` and records it."""
     import torch.utils.cpp_extension as extension
 
     notes = Notes(folder)
@@ -110,7 +110,7 @@ def note_builds(folder: str) -> None:
 
 
 def find_builds(folder: str) -> None:
-    """In the guest, where something was built for it: the same calls give what was noted."""
+    """In the guest, if something was built for it: answers the same calls from the records."""
     if not (Path(folder) / INDEX).exists():
         return
     import torch.utils.cpp_extension as extension

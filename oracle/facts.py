@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known about inputs from how they are made: structure and range, seen on several draws.
+"""Facts about inputs: structure and range, observed on several draws.
 
-1. A fact holds for every draw examined; a draw that contradicts it takes it away.
+1. A fact holds for every examined draw; a draw that contradicts it removes it.
 2. Structure (triangular, symmetric, few values, rows that sum to one) is kept by every distribution drawn later.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fault: why a request could not be carried out, in the words the asker is shown.
+"""Fault: why a request failed, with the text shown to the user.
 
 `use`: the task file or the request is at fault; `memory`: it needs more than there is; `busy`: others hold the device's
 memory now, so that the same request may succeed later; `machine`: the machine is at fault.
@@ -39,7 +39,7 @@ def unopened(text: str, hint: str = "") -> Fault:
 
 
 def no_memory(text: str, need: int, free: int, total: int) -> Fault:
-    """More than there will ever be is wrong use; more than is free now is worth waiting for."""
+    """More memory than the device has is wrong use; more than is free now is worth waiting for."""
     text += f"; {free / 1e9:.1f} of {total / 1e9:.1f} GB are free on the device"
     if need > total - RESERVED:
         return memory(text)

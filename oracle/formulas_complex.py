@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Complex numbers between real tensors, as pairs of real ones; Fourier transforms as products with tables.
 
-No kernel has complex types. A real value that is made of complex ones (abs, real, an inverse transform) gets a body that
+Kernels have no complex types. A real value computed from complex ones (abs, real, an inverse transform) gets a body that
 begins at the last real tensors before it; the complex nodes between them are left out of the description.
 
 A transform of n points is a product with a table of n columns up to LEAF points and for primes, and otherwise two
@@ -248,7 +248,7 @@ BOTH = frozenset("""
 
 
 def formula(op: str) -> Any:
-    """What an operator with complex operands or results is; None: not known."""
+    """The pair for an operator with complex operands or results; None: unknown operator."""
     words = op.split(".")
     name = words[1] if len(words) > 1 else op
     name = name[:-1] if name.endswith("_") and not name.endswith("__") else name

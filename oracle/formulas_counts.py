@@ -19,7 +19,7 @@ def _reduced(x: Any, reduction: int) -> Any:
 
 
 def mode(x: Any, dim: int = -1, keepdim: bool = False) -> Any:
-    """The smallest of the most frequent values, and the last place it stands at."""
+    """The smallest of the most frequent values, and its last index."""
     if x.dim() == 0:
         return x.clone(), torch.zeros_like(x, dtype=torch.int64)
     moved = x.movedim(dim, -1)
@@ -33,7 +33,7 @@ def mode(x: Any, dim: int = -1, keepdim: bool = False) -> Any:
 
 
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
-    """As many bins as the call names: where the values decide, the shape depends on them."""
+    """The number of bins must be given: otherwise the shape would depend on the values."""
     if minlength == 0:
         raise NotImplementedError("bins without minlength: their number depends on values")
     weights = torch.ones(x.shape, dtype=torch.int64, device=x.device) if weights is None else weights

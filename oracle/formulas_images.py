@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formulas of what works on pictures: resampling, shuffles of pixels and channels, windows as columns."""
+"""Formulas of image operators: resampling, shuffles of pixels and channels, windows as columns."""
 
 from __future__ import annotations
 

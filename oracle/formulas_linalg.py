@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formulas of small linear systems: one elimination step after the other, for all matrices of a batch at once.
+"""Formulas of small linear systems: elimination step by step, for all matrices of a batch at once.
 
 Rows are exchanged as LAPACK does it (the largest element of the column leads). A step is a few kernels, so matrices stay
 small; larger ones, and decompositions that iterate (QR, SVD, eigenvalues), are refused.
@@ -29,7 +29,7 @@ def _small(a: Any) -> int:
 
 
 def _exchanged(x: Any, k: int, pivot: Any) -> Any:
-    """Rows k and pivot (.., 1, 1) trade places."""
+    """Swaps rows k and pivot (.., 1, 1)."""
     at = torch.arange(x.shape[-2], device=x.device).reshape(-1, 1)
     from_row = torch.where(at == k, pivot, torch.where(at == pivot, torch.full_like(pivot, k), at))
     return torch.gather(x, -2, from_row.expand(x.shape))

@@ -104,7 +104,7 @@ def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, inclu
 
 
 def _scatter_slowly(x: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool) -> Any:
-    """Every element of the result looks for what was written to it."""
+    """Every element of the result searches for what was written to it."""
     src, hit = src.unsqueeze(dim), _hits(index, x.shape[dim], dim)
     corner = _pad_like(x, index, dim)
     terms = torch.where(hit, src, torch.full_like(src, 1 if reduce == "prod" else torch.iinfo(x.dtype).max))

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is done to all of a large tensor in one pass over it: the sums of compare.py (some hundred by torch), fingerprints, low bits.
+"""Passes over a whole large tensor: the sums of compare.py (about a hundred passes by torch), fingerprints, low bits.
 
 On a GPU by fused.cu, as PTX for the driver; on the host by src/eval/errors.c, a shared object that the asker names (--errors).
 
-1. Only a shortcut: what it cannot do (another type, a truth whose square is not finite, a driver that does not take the PTX,
-   an object that is not there) is done by torch.
-2. Before it is used on a device, it is held against torch's own answer on some thousand numbers.
+1. Only a shortcut: torch does what it cannot (another type, a truth whose square is not finite, a driver that rejects the PTX, a missing
+   object).
+2. Before it is used on a device, its results are compared with torch's on some thousand numbers.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Library:
 
 
 def load_host(path: str, by_torch: Callable[..., Any]) -> None:
-    """Takes the shared object into use, if it can be loaded and says what torch says."""
+    """Uses the shared object if it can be loaded and agrees with torch."""
     global _host
     try:
         library = Library(path)
@@ -245,7 +245,7 @@ def _agree(kernels: Kernels | Library, device: torch.device, by_torch: Callable[
 def _agrees(
     kernels: Kernels | Library, dtype: torch.dtype, device: torch.device, by_torch: Callable[..., Any], odd: bool = False
 ) -> bool:
-    """Do the kernels say what torch says, on a few thousand numbers? `odd`: some of them not finite, or not written."""
+    """Do the kernels agree with torch on a few thousand numbers? `odd`: some of them not finite, or not written."""
     limits = SimpleNamespace(rtol=1e-3, rms=5e-4, floor=1e-30)
     generator = torch.Generator(device).manual_seed(1)
     truth = torch.randn(7, 701, generator=generator, device=device, dtype=torch.float64)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operator graph of a forward pass, at ATen level, and what follows from it: work, bytes, class.
+"""The operator graph of a forward pass at ATen level, and properties derived from it: work, bytes, class.
 
 Hides torch's dispatch mode. The graph is what was executed, not what the source says.
 
@@ -29,7 +29,7 @@ _tokens = itertools.count(1)
 
 
 class TooBig(Exception):
-    """A tensor beyond the limit was asked for; it was not made."""
+    """A tensor beyond the limit was requested and not created."""
 
 
 @dataclass
@@ -324,7 +324,7 @@ def _holds_tensor(value: Any) -> bool:
 
 
 class Limit(Mode):
-    """Lets nothing with more than `limit` elements be made inside `with`."""
+    """Inside `with`, refuses tensors with more than `limit` elements."""
 
     def __init__(self, limit: int | None) -> None:
         super().__init__()
@@ -384,7 +384,7 @@ class Graph:
         return users
 
     def readers(self) -> dict[tuple[int, int], list[int]]:
-        """Who reads a node's result: by node and part."""
+        """The users of a node's result, by node and part."""
         users: dict[tuple[int, int], list[int]] = {}
         for number in sorted(self.live()):
             for source in set(self.nodes[number].reads()):

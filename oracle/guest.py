@@ -2,9 +2,9 @@
 """The guest: runs a foreign ModelNew in a process of its own, as the runner runs a .cu file.
 
 The same protocol as the runner's (docs/architecture.md): load, bind, run, time, end; besides, `make` before each bind, and `burst`, by
-which the asker's own clock is held against ours. Nothing in here is secret and nothing said in here is believed: there is no
-task, no reference, no tolerance and no seed; inputs and outputs are files that the oracle writes and copies. What is refused in
-here tells an honest author what is wrong with a module. It proves nothing about a dishonest one, which may change any of it.
+which the asker's own clock is held against ours. Nothing here is secret and nothing this process says is trusted: there is no
+task, no reference, no tolerance and no seed; inputs and outputs are files that the oracle writes and copies. Refusals here tell an honest
+author what is wrong with a module. They prove nothing about a dishonest module, which may change any of this code.
 
 1. The module can start no program and no process: seal.py, before it is imported. What it compiles is made by another process of
    this program, opened with `build`, which gets no inputs (extensions.py).
@@ -12,7 +12,7 @@ here tells an honest author what is wrong with a module. It proves nothing about
 3. What is used after the candidate was loaded was saved before: a patched torch or time is detected.
 4. A result is copied out at once, in the order of the current stream: work left to other streams, threads or later comes too late.
 5. The memory a call's result may land in holds NaN before the call: a result of an earlier call does not count.
-6. Inputs get their values late, in stream order, after other values stood there: what does not wait reads the wrong ones.
+6. Inputs get their values late, in stream order, and held other values before: code that does not wait reads wrong values.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def words_of(err: BaseException, path: Path) -> str:
 
 
 def advice(err: BaseException) -> str:
-    """What a module that worked elsewhere may lack here."""
+    """What a module that worked elsewhere may be missing here."""
     if isinstance(err, (ImportError, KeyError, FileNotFoundError)) or (isinstance(err, NameError) and "Model" in str(err)):
         return "; a ModelNew stands on its own: the task, its Model and the files beside it are not there when it is judged"
     if isinstance(err, PermissionError):
@@ -65,7 +65,7 @@ def advice(err: BaseException) -> str:
 
 
 def watched() -> dict[str, tuple[Any, str, Any]]:
-    """What a candidate may not replace: name -> (owner, attribute, as it was)."""
+    """What a candidate must not replace: name -> (owner, attribute, original value)."""
     import torch
 
     from oracle import baseline, cuda
@@ -114,7 +114,7 @@ class Guest:
     # ---- load -----------------------------------------------------------------------------------
 
     def open(self, request: dict[str, Any]) -> dict[str, Any]:
-        """All that is believed of what this process says: the module is not in it yet."""
+        """The only answer of this process that is trusted: the module is not loaded yet."""
         torch = self.torch
         name = request["device"]
         self.device = torch.device("cpu" if name == "simt" else name)
@@ -164,7 +164,7 @@ class Guest:
         return module
 
     def make(self, request: dict[str, Any]) -> dict[str, Any]:
-        """A fresh ModelNew. Nothing of an earlier draw is left for it to find."""
+        """A fresh ModelNew, which can find nothing of an earlier draw."""
         torch = self.torch
         self.ins, self.outs, self.given, self.graph, self.made = [], [], [], None, None
         tensors = [self._read(place) for place in request.get("tensors", [])]
@@ -328,7 +328,7 @@ class Guest:
             self.torch.cuda.synchronize(self.device)
 
     def _once(self) -> list[Any]:
-        """One call, copied out at once. Under CUDA the inputs come late, in stream order."""
+        """One call, whose result is copied out at once. On CUDA the inputs arrive late, in stream order."""
         torch = self.torch
         args, kwargs = self.arguments, self.keywords
         self._poison()
@@ -469,7 +469,7 @@ class Guest:
         return {}
 
     def burst(self, request: dict[str, Any]) -> dict[str, Any]:
-        """So many calls, and the whole device finished: for the asker's clock."""
+        """That many calls, then waits for the whole device: timed by the client's clock."""
         with self.torch.no_grad():
             call = self._timed_call()
             for _ in range(int(request["calls"])):
@@ -518,7 +518,7 @@ def main() -> int:
 
 
 def load_package() -> None:
-    """Our own modules, by their folder alone: nothing beside it can be seen from here."""
+    """Makes our own modules importable from their folder only, since nothing beside it is visible here."""
     folder = Path(__file__).resolve().parent
     spec = importlib.util.spec_from_file_location("oracle", folder / "__init__.py", submodule_search_locations=[str(folder)])
     assert spec is not None and spec.loader is not None

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a task, or a module, may take of the machine: memory to live in, time to be imported in.
+"""Limits for a task or a module: memory, and time for its import.
 
 Hides rlimits and the alarm.
 
 1. Memory beyond the limit is an ordinary MemoryError where it was asked for: the process lives on and says which task it was.
-2. An import that does not return is interrupted. Code that swallows the interruption gets one more, and then the process ends
-   with the answer given for it: the asker need not wait for its own deadline.
+2. An import that does not return is interrupted. Code that swallows the interruption gets one more; then the process ends with a prepared
+   answer, so that the client need not wait for its own deadline.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GRACE_S = 2.0
 
 
 class Overtime(BaseException):
-    """Not an Exception: what catches everything ordinary does not catch this."""
+    """Not an Exception, so that `except Exception` does not catch it."""
 
 
 class Limits:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loaded task: what a few runs of it tell, before there is a buffer or a draw to judge.
+"""A loaded task: what a few runs of it reveal, before there are buffers or draws.
 
 In: a request with a task file, a device and sizes. Out: the operator graph, inputs and outputs, facts about them, the rules for
 the comparison, how it is judged in parts, and the description that goes to the user and the model.
 
-1. Whatever cannot be judged is refused here: random results, shapes that depend on values, tensors that no kernel takes.
+1. Tasks that cannot be judged are refused here: random results, shapes that depend on values, tensors that no kernel takes.
 2. PyTorch's own answer (reference) is that of the task's type, also where this PyTorch cannot compute in it.
 """
 
@@ -75,7 +75,7 @@ class Loaded:
             raise memory(f"{self.source.path} needs more memory than there is: {err}") from err
 
     def _examine(self) -> None:
-        """Runs the task a few times to find out what it is."""
+        """Runs the task a few times to examine it."""
         first = self.task.arguments(FIRST_SEED)
         model = self.task.model(FIRST_SEED)
         self.training = model.training
@@ -131,7 +131,7 @@ class Loaded:
         self.infinite = any(bears_infinities(known) for known in self.known)
 
     def _plan_parts(self, model: torch.nn.Module, first: Arguments) -> Plan | None:
-        """How a large task is cut; None: it is small, or its rows depend on each other."""
+        """How a large task is divided; None: it is small, or its rows depend on each other."""
         size = sum(math.prod(i["shape"]) * SIZES[i["dtype"]] for i in self.inputs + self.outputs)
         if self.narrow or size < (SMALL_BYTES if self.device.type == "cuda" else self.room or size + 1):
             return None
@@ -218,7 +218,7 @@ class Loaded:
             self.numbers_read, self.graph.exact = True, False
 
     def _refuse_moving_shapes(self, model: torch.nn.Module, results: list[tuple[str, torch.Tensor]]) -> None:
-        """Results whose sizes follow from values have no buffer that fits."""
+        """Refuses results whose sizes depend on values, since no buffer fits them."""
         if not any(node.name in MOVING for _, node in self.graph.operators()):
             return
         other = self.task.arguments(FIRST_SEED + 1)

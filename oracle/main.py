@@ -2,7 +2,7 @@
 """The oracle's protocol: one JSON request per line on stdin, one JSON answer per line on stdout (docs/architecture.md).
 
 1. The answer stream is private: descriptor 1 is stderr and descriptor 0 is empty for everything a task does.
-2. Every request gets exactly one answer; what goes wrong is an answer too.
+2. Every request gets exactly one answer; a failure is an answer, too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OTHERS_SHARE = 16  # of a device's memory: contexts of ours that wait take less
 
 
 def take_streams() -> tuple[TextIO, TextIO]:
-    """The asker's pipes, out of reach of prints and reads in a task."""
+    """The client's pipes, unreachable for prints and reads in a task."""
     requests = os.fdopen(os.dup(0), "r", encoding="utf-8")
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     null = os.open(os.devnull, os.O_RDONLY)
@@ -77,7 +77,7 @@ def keep_private() -> None:
 
 
 class Oracle:
-    """Carries out requests; one task is loaded at a time."""
+    """Executes requests; one task is loaded at a time."""
 
     def __init__(self, sources: Any) -> None:
         self.sources = sources
@@ -196,7 +196,7 @@ class Oracle:
         return no_memory(shown["text"], free + 1 if others else total, free, total).answer()
 
     def after(self) -> None:
-        """No request waits for this. A failure ends the process: the next borrower gets another."""
+        """No request waits for this. A failure ends the process, and the next borrower gets another one."""
         later, self.later = self.later, None
         if later:
             later()

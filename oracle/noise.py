@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far rounding alone may carry a result from the truth: measured by disturbing every operator a little.
+"""How far rounding alone may move a result from the truth, measured by perturbing every operator slightly.
 
-A graph of many operators grows or damps what each of them rounds; no factor fixed beforehand fits both. So the forward is run in
+A graph of many operators amplifies or damps the rounding of each; no fixed factor fits both. So the forward is run in
 float64 again, a few times, and every operator gets its operands off by what honest arithmetic leaves in them: a
-unit roundoff each, and for an operator that adds up L terms the noise of adding them one after the other. What comes out differs
-from the truth by the noise of an honest kernel, element by element, however ill-conditioned the way there is.
+unit roundoff each, and for an operator that adds up L terms the noise of adding them one after the other. The results differ from the
+truth by the noise of an honest kernel, element by element, however ill-conditioned the computation is.
 
 1. Inputs and parameters are off by a roundoff of the arithmetic alone, whatever type they are kept in: a function of them begins
    with a product, such as x log2(e) of a fast exponential.
@@ -12,7 +12,7 @@ from the truth by the noise of an honest kernel, element by element, however ill
    the roundoff that the difference has of its two parts is added to the result (NORMALIZING).
 3. A place on a grid is computed from -1..1 to pixels, by a sum and a product: it is off by a roundoff of |place| + 1, also where the
    operand itself is near 0, and what lies between two pixels far apart changes by as much of their difference (GRIDS).
-4. It costs a few float64 runs, so it is asked for only when an answer would be turned down without it.
+4. It costs a few float64 runs, so it is computed only if an answer would be rejected without it.
 5. Where TF32 is allowed and the reference was computed without it, factors are off by TF32's rounding: in the first run they are
    rounded as the hardware rounds them, so that an element that only just leaves a clamp has what a rounded kernel has.
 """

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A task in parts of its batch: which inputs can be cut along their first dimension, and how large a part may be.
+"""Divide a task into parts of its batch: which inputs can be divided along their first dimension, and how large a part may be.
 
-Hides the rules of operators. A task whose rows do not know of each other gives the same rows for a part of the inputs as for
-all of them; its truth then needs memory for one part only (compare_parts.py).
+Hides the rules of operators. A task with independent rows gives the same rows for a part of the inputs as for all of them; its truth then
+needs memory for one part only (compare_parts.py).
 
-1. Every operator between a cut input and an output must be known to keep rows apart. What is not known is not cut.
+1. Every operator between a divided input and an output must be known to keep rows independent. With an unknown operator the task is not
+   divided.
 2. A forward may use a size as a number (x / x.shape[0]). So it is traced on a part as well: any number that differs between
    the two traces, other than the sizes of tensors, refutes the cut.
 """
@@ -93,7 +94,7 @@ class Plan:
 
 
 def plan(graph: Graph, forward_inputs: int, room: int = PART_BYTES) -> Plan | None:
-    """None: the task is judged whole."""
+    """None: the task is judged as a whole."""
     shapes = [graph.nodes[n].parts[p]["shape"] for n, p in graph.outputs]
     if not graph.exact or graph.mutated or not shapes or not all(shapes):
         return None
@@ -234,7 +235,7 @@ def _moves_other_dimensions(name: str, node: Node, rank: int) -> bool:
 
 
 def same_but_for_rows(whole: Graph, part: Graph, batch: int, rows: int) -> bool:
-    """Do two traces, of all rows and of some, differ in the sizes of tensors only?"""
+    """Do two traces, of all rows and of some, differ only in sizes of tensors?"""
     one, other = ([graph.nodes[i] for i in sorted(graph.live())] for graph in (whole, part))
     if len(one) != len(other) or whole.outputs != part.outputs:
         return False

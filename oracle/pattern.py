@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which elements are wrong, in words a kernel's author can act on: a tail, a tile, every other lane, transposed, a factor.
+"""Describe which elements are wrong so that a kernel's author can act on it: a tail, a tile, every other lane, transposed, a factor.
 
-One sentence; the first explanation that fits all of the evidence wins. What the values have to do with the right ones is told by
-name too (RELATIONS, as in src/eval/oracle.h): the advice follows from that, not from the words.
+One sentence; the first explanation that fits all of the evidence wins. The relation of the values to the right ones also has a name
+(RELATIONS, as in src/eval/oracle.h), from which the advice follows.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def _near(a: torch.Tensor, b: torch.Tensor, size: float) -> bool:
 
 
 def _same(got: torch.Tensor, other: torch.Tensor) -> bool:
-    """Are two views of the same shape equal, to the eye? Their leading corner decides."""
+    """Are two views of the same shape approximately equal? Compares only their leading corner."""
     corner = tuple(slice(0, CORNER) if k >= got.dim() - 2 else slice(0, 4) for k in range(got.dim()))
     a, b = torch.nan_to_num(got[corner].double()), torch.nan_to_num(other[corner].double())
     return a.numel() > 8 and _near(a, b, float(b.square().mean().sqrt()))

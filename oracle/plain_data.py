@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments as plain data: what a guest is handed instead of objects. Never pickle.
+"""Arguments as plain data, which a guest gets instead of objects. Never pickle.
 
 A call and the arguments of a constructor become JSON; a tensor in them is a number, its bytes go through a file.
 """

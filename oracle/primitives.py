@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operator is made of: its body, as primitives that a kernel without a recipe can have.
+"""Decompose an operator into primitives (its body) from which a kernel without a recipe can be written.
 
 A node of the description whose operator has a formula here gets `body` (nodes with ids of their own, which read the
-same tensors) and `made` (which of them are its results). Matchers that know the operator itself pass over them.
+same tensors) and `made` (which of them are its results). Matchers that know the operator itself ignore them.
 
 1. A formula is ordinary PyTorch; it is traced on shapes alone, so a body costs no arithmetic and no memory.
 2. A formula that fails on shapes (a torch that has no such kernel) gives no body: the engineer then refuses the operator.
-3. torch's own decompositions come after ours: ours keep sums in one pass and avoid what the primitives do not have.
+3. Our formulas are preferred to torch's decompositions: ours keep sums in one pass and use only available primitives.
 """
 
 from __future__ import annotations

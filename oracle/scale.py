@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sizes of a task: as the request sets them, and smaller ones for small devices.
+"""Choose the sizes of a task: those of the request, or smaller ones for small devices.
 
 Hides the search. Sizes are tried from small to large and executed, so nothing large is ever made.
 
-1. Small constants stay: heads, groups, kernel sizes, batch; what counts as small goes down (KEPT) only when nothing fits otherwise.
-2. A constant c becomes about c**t, the same t for all, so that order and proportion survive: what was long stays long.
+1. Small constants stay: heads, groups, kernel sizes, batch; the limit of what counts as small (KEPT) is lowered only if nothing fits
+   otherwise.
+2. A constant c becomes about c**t, the same t for all, so that order and proportions are kept: a long dimension stays long.
 3. A power of two stays one; small odd factors (3 * 2**8) stay; an odd size stays odd.
 4. A task that runs only where it is larger than the limits (a window of 99 x 99) is taken at its smallest size.
 """
@@ -152,7 +153,7 @@ def _without_numbers(fault: Exception) -> str:
 
 
 def shrink(value: int, t: float, kept: int) -> int:
-    """About value**t with the arithmetic nature of `value`, and not below `kept`."""
+    """About value**t, keeping powers of two, odd factors and oddness of `value`, and not below `kept`."""
     if t >= 1.0 or value <= kept:
         return value
     twos = (value & -value).bit_length() - 1
@@ -220,7 +221,7 @@ def choose(
 
 
 def _at(fault: Fault, values: dict[str, int], sizes: dict[str, int]) -> Fault:
-    """The fault with the sizes it was met at."""
+    """The fault with the sizes at which it occurred."""
     changed = ", ".join(f"{n}={v}" for n, v in values.items() if v != sizes[n])
     return Fault(
         fault.kind,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From here on no programs and no processes, for good: seccomp, entered by the process itself.
+"""Forbid starting programs and processes permanently: seccomp, entered by the process itself.
 
 The confinement a guest is started in must let Python be executed; this takes that away once Python runs. Threads stay possible.
 """
@@ -62,12 +62,12 @@ class _Program(ctypes.Structure):
 
 
 def undumpable() -> None:
-    """Other processes of this user can then neither read its memory and environment nor trace it. CUDA does not start so."""
+    """Other processes of this user can then neither read its memory and environment nor trace it. CUDA does not start in this state."""
     ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
 
 
 def seal() -> str:
-    """Enters it; "" or why that is not possible here."""
+    """Enters it; returns "" or why that is not possible here."""
     machine = platform.machine()
     if machine not in _MACHINES:
         return f"system calls of {machine} are not known"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loaded task in use: its buffers, the draw in them and the judgement of what a candidate made of it.
+"""A loaded task in use: its buffers, the draw in them and the judgement of a candidate's outputs.
 
 1. The truth for a draw is computed at compare(), from a private copy of the inputs, after the candidate ran.
 2. A load replaces the one before; release() leaves no file and no device memory behind.
@@ -46,7 +46,7 @@ LEFT_BYTES = 64 << 20  # of an oracle that rests: more is held by something that
 
 @dataclasses.dataclass
 class Draw:
-    """What is in the buffers now, privately."""
+    """Private copies of what is in the buffers now."""
 
     arguments: Arguments
     model: torch.nn.Module
@@ -80,7 +80,7 @@ class Session(Loaded):
         return self.asked == _identity(request) and neighbours_unchanged()
 
     def rest(self) -> None:
-        """Lets go of all memory that a draw needs; what was learnt about the task stays."""
+        """Releases all memory that a draw needs; what was learnt about the task is kept."""
         self.draw_now = None
         self._end_exchange()
         self.drop_baselines()
@@ -89,7 +89,7 @@ class Session(Loaded):
         self.give_back()
 
     def drop_baselines(self) -> None:
-        """Lets go of what baselines hold; the draw stays."""
+        """Releases what baselines hold; the draw is kept."""
         self.baselines = {name: call for name, call in self.baselines.items() if name in COMPILED}
         for call in self.baselines.values():
             call.rest(self.draw_now.model if self.draw_now else None)
@@ -113,7 +113,7 @@ class Session(Loaded):
         return self.device.type == "cuda" and held < SMALL_BYTES
 
     def wake(self, request: dict[str, Any]) -> None:
-        """New buffers, where the next user wants them."""
+        """New buffers in the folder or device that the next user needs."""
         self.rest()
         self.standing = Standing()
         self._make_pool(request)
@@ -156,7 +156,7 @@ class Session(Loaded):
         return sum(math.prod(i["shape"]) * (2 * SIZES[i["dtype"]] + 8) for i in tensors)
 
     def _check_room(self) -> None:
-        """Better said now than met by the machine."""
+        """Reports a lack of memory now, before the machine runs out."""
         need, (free, total) = self.need_bytes(), memory_now(self.device)
         if need > free:
             raise no_memory(f"{self.task.path} needs about {need / 1e9:.1f} GB to be judged", need, free, total)
@@ -361,7 +361,7 @@ class Session(Loaded):
         return {k: torch.nan_to_num((total / runs).sqrt_(), nan=0.0, posinf=0.0) for k, total in square.items()}
 
     def has_choices(self) -> bool:
-        """Is a result the indices of an operator that may choose among equal elements?"""
+        """Does a result consist of indices from an operator that may choose among equal elements?"""
         nodes = self.graph.nodes
         return any(part == 1 and nodes[n].name in ties.EACH_ONCE | ties.ONE for n, part in self.graph.outputs)
 
@@ -451,7 +451,7 @@ class Session(Loaded):
 
 
 def _identity(request: dict[str, Any]) -> tuple[Any, ...]:
-    """What makes two loads the same: the file as it is now, the sizes and the device."""
+    """The identity of a load: the file's current content, the sizes and the device."""
     path = Path(field(request, "task", str)).absolute()
     return (
         str(path),

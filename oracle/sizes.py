@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constants of a graph that follow from sizes: found by tracing the task at other sizes, written as formulas over them.
+"""Find constants of a graph that depend on sizes, by tracing the task at other sizes, and write them as formulas of the sizes.
 
 `relu(x) / sqrt(x.size(-1))` is traced as a division by 32.0, which is right at one size only. Here the number gets its
 formula, so that a plan can compute it from the call's tensors.
 
 1. A formula is factor * product of (size + shift)**power, and holds at every size that was tried, the full one included.
-2. A number that varies and has no such formula is marked as unknown; it is never taken for a constant.
+2. A number that varies without such a formula is marked as unknown; it is never treated as a constant.
 3. Sizes are those of the inputs and parameters. Where two dimensions were equal at every size tried, either may be meant:
    both are named, and the user of the formula requires them to be equal.
 """
@@ -85,7 +85,7 @@ def annotate(
 
 
 def facts(found: list[dict[str, Any]]) -> list[str]:
-    """What a kernel's author has to know of them."""
+    """What a kernel's author must know about them."""
     lines = []
     for f in found:
         if "table" in f:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""This process judges with modules of one state of their files: all are imported at once, and none may change meanwhile.
+"""Ensure that this process judges with one version of its modules: all are imported at once, and no file may change meanwhile.
 
 Without this, an update or a checkout that runs while an oracle starts, or before it imports a module late, would leave a judge
 made of two versions.

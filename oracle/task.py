@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A task file: find its size constants, execute it with other values, make its model and inputs.
 
-Hides that a task is Python: whatever a task can get wrong comes out as a Fault with the task's own line.
+Hides that a task is Python: every mistake of a task becomes a Fault with the task's own line.
 
 1. The file is executed from its syntax tree; a constant is replaced where it is assigned, so that whatever
    the file computes from it follows.
@@ -111,7 +111,7 @@ def read_source(path: Path) -> Source:
 
 
 def _regular_bytes(path: Path) -> bytes:
-    """A device has no end and a FIFO never begins: neither is opened for longer than it takes to see that."""
+    """Reads only regular files: a device has no end, and opening a FIFO would block."""
     hint = "name a Python file in KernelBench's format"
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
@@ -276,12 +276,12 @@ def _remember_neighbours(names: set[str], folder: Path) -> None:
 
 
 def neighbours_unchanged() -> bool:
-    """Are the modules that tasks imported from beside themselves still as they were?"""
+    """Are the modules that tasks imported from their own folder unchanged?"""
     return all(_stamp(file) == stamp for file, stamp in _neighbours.values())
 
 
 def _forget_neighbours() -> None:
-    """The next import reads the files again."""
+    """Makes the next import read the files again."""
     for name in _neighbours:
         sys.modules.pop(name, None)
     _neighbours.clear()
@@ -302,7 +302,7 @@ class _Unlisted(importlib.abc.MetaPathFinder):
 
 @contextlib.contextmanager
 def _folder_on_path(path: Path) -> Iterator[None]:
-    """A task may import its neighbours."""
+    """Lets a task import modules beside it."""
     unlisted = _Unlisted(path.parent)
     sys.path.insert(0, str(path.parent))
     try:

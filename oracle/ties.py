@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of several equal elements an index names: PyTorch promises none for sort, top-k, median, k-th value and mode.
+"""Ties: for sort, top-k, median, k-th value and mode PyTorch does not promise which of several equal elements an index names.
 
-An index that names an element equal to the one that the reference's names is as right. A sort and a top-k name each element
+An index of an equal element is as right as the reference's. A sort and a top-k name each element
 of a row at most once. A stable sort, argmax, max and min promise the first: their indices are compared as they are.
 """
 

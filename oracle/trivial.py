@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers that know nothing of the task: which of them would pass? A task that one of them passes is not a test.
+"""Find trivial answers that would pass a task, such as zeros. A task that one of them passes does not test anything.
 
 Tried on several distributions; an answer passes the task only when it passes all of them. Every comparison tries those that no
 draw has refuted yet (Standing): on a sample first, so that it costs nothing where a task is one.
@@ -90,7 +90,7 @@ def _sample(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _is_the_task(name: str, session: Any) -> bool:
-    """Where a task is to copy or to scale, that is the answer and not a trick."""
+    """If the task is to copy or to scale, then that is the answer and not a trick."""
     names = {node.name for _, node in session.graph.operators()}
     return (name.startswith("copy") and names <= MOVES) or (name.endswith("scaled") and _scales(session))
 
@@ -116,7 +116,7 @@ def _scales(session: Any) -> bool:
 def _answers(
     inputs: list[torch.Tensor], reference: list[torch.Tensor], earlier: list[torch.Tensor] | None
 ) -> Iterator[tuple[str, list[torch.Tensor]]]:
-    """`earlier` is the right answer to another draw: what a kernel could have learnt by heart. None: not known."""
+    """`earlier` is the right answer to another draw, which a kernel could have memorised. None: unknown."""
     yield "zeros", [torch.zeros_like(r).contiguous() for r in reference]
     yield "ones", [torch.ones_like(r).contiguous() for r in reference]
     if all(r.is_floating_point() for r in reference):

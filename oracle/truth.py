@@ -30,7 +30,7 @@ SETTINGS = {"defaults": (False, True), "strict": (False, False), "tf32": (True, 
 
 
 def set_arithmetic(products: bool, convolutions: bool) -> None:
-    """fp32 means fp32 but where TF32 is allowed by name; no reduced-precision sums."""
+    """fp32 means fp32 except where TF32 is explicitly allowed; no reduced-precision sums."""
     torch.backends.cuda.matmul.allow_tf32 = products
     torch.backends.cudnn.allow_tf32 = convolutions
     for name in ("allow_fp16_reduced_precision_reduction", "allow_bf16_reduced_precision_reduction"):
@@ -168,7 +168,7 @@ def _gradients(
 
 @contextlib.contextmanager
 def _plain_operators(model: torch.nn.Module) -> Iterator[None]:
-    """No fused operators of one library: a graph should say the same on every machine."""
+    """Disables fused operators of single libraries, so that a graph is the same on every machine."""
     recurrent = any(isinstance(module, torch.nn.RNNBase) for module in model.modules())
     with torch.backends.mkldnn.flags(enabled=False), torch.backends.cudnn.flags(
         enabled=not recurrent, allow_tf32=False
@@ -261,7 +261,7 @@ def in_float32(
 
 
 def on_meta(model: torch.nn.Module) -> torch.nn.Module:
-    """The model without its numbers: shapes only."""
+    """The model without values: shapes only."""
     twin = copy.deepcopy(model).to("meta")
     for owner, name in plain_tensors(twin):
         setattr(owner, name, getattr(owner, name).to("meta"))

@@ -2,7 +2,7 @@
 """Gradients of an exported kernel, by autograd. The same file in every export.
 
 1. A gradient is the reference's, computed anew from the inputs, or the judged backward kernel's where the export has
-   one (the folder backward/, an export of its own) and it was judged for these shapes. It is never left out.
+   one (the folder backward/, an export of its own) and it was judged for these shapes. No gradient is ever left out.
 2. Derivatives of gradients are the reference's, always.
 """
 
@@ -15,7 +15,7 @@ import torch
 
 
 def leaves_of(value: Any, out: list[Any]) -> None:
-    """Tensors and all else of nested arguments, in order."""
+    """The tensors, and everything else, of nested arguments, in order."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):

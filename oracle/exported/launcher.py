@@ -102,7 +102,7 @@ class Module:
 
     @contextlib.contextmanager
     def current(self):
-        """Its context on top of whatever is current; the caller's is back afterwards."""
+        """Makes its context current; restores the caller's afterwards."""
         check(self.driver, self.driver.push(self.context.value), "making the context current")
         try:
             yield

@@ -3,8 +3,8 @@
 same file in every export.
 
 The library links with neither torch nor CUDA. Their functions are looked up here and handed over: torch's stable C
-functions, so that one binary serves every torch that has them. Where something is missing, Unavailable says what, and
-loader.py does the same in Python. The launch list stays data; the library checks each word of it.
+functions, so that one binary serves every torch that has them. If something is missing, Unavailable names it, and loader.py does the same
+in Python. The launch list stays data; the library checks each word of it.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ class Native:
             return 1
 
     def _described(self, words: Any, count: int) -> list[Any]:
-        """Stand-ins for tensors: as much as a refusal looks at."""
+        """Stand-ins for tensors, with the attributes that a refusal uses."""
         names = {code: getattr(torch, _DTYPES[name][0]) for name, code in self.dtypes.items()}
         made, at = [], 0
         while at < count:

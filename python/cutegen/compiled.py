@@ -13,8 +13,8 @@ On a GPU they are timed beside Inductor's own, and then without each of their ke
 not taken. On the CPU (simt) nothing is timed, and what is verified is taken.
 
 1. A graph with symbolic sizes is left alone: kernels are judged for the sizes they were judged at.
-2. Whatever fails here is a warning and a graph left to Inductor, never a wrong result or a program that stops.
-3. The plan is kept with the kernels (kernels.py), so that the second start searches and times nothing.
+2. A failure here causes a warning and leaves the graph to Inductor; it never causes a wrong result or stops the program.
+3. The plan is cached with the kernels (kernels.py), so that the next start neither searches nor times anything.
 4. Timing calls a graph many times, so it does so with copies: a graph may write into its inputs.
 """
 
@@ -67,7 +67,7 @@ PLANS: list[Plan] = []  # of this process, in order: what `report` shows
 
 
 def report() -> list[Plan]:
-    """What was replaced in the graphs that this process compiled."""
+    """Reports what was replaced in the graphs that this process compiled."""
     return list(PLANS)
 
 

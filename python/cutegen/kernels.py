@@ -3,7 +3,7 @@
 
 A kernel is kept in CACHE/python/KEY: the task, the export (the very code that was judged) and what the run said. The
 key covers the task, the device, the versions and what was asked for, so a second start finds it and runs nothing.
-That nothing was found is kept too. Removing the folder is always safe. An export is used only if its seal holds (seal.py).
+A search without result is cached, too. Removing the folder is always safe. An export is used only if its seal holds (seal.py).
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def find(task: Task, device: str, settings: Json, fresh: bool = False, on_event:
 
 
 def _put(work: str, place: str) -> None:
-    """Into its place; where another process was first, that one's stays unless it is taken away."""
+    """Moves it into its place; if another process was first, that one's is kept unless it is removed."""
     old = f"{work}.old"
     with contextlib.suppress(OSError):
         os.replace(place, old)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""seal.py - a cached export is believed only if this user's cutegen put it there: its Python runs in our process.
+"""seal.py - a cached export is trusted only if this user's cutegen put it there, because its Python runs in our process.
 
 The digest covers every file of the folder, with the key of the program's own cache (CACHE/seal.key, src/base/seal.c). A file
 more (a planted .pyc too), a file less, a link or another byte, and the folder is made again.
@@ -37,7 +37,7 @@ def _key(root: str) -> bytes | None:
 
 
 def _make(path: str) -> None:
-    """Whole or not at all, and the first of several wins: a link does not replace."""
+    """Atomic, and the first of several writers wins: link() does not replace a file."""
     if os.path.lexists(path):
         return
     temp = f"{path}.{secrets.token_hex(8)}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """timing.py - which of several ways is faster, called from Python as a user calls them: launches and Python included.
 
-1. Ways are timed by turns, so that none has the better minute, and with the GPU leased (kernels.py).
+1. Ways are timed in turns, so that none profits from a quieter moment, and with the GPU leased (kernels.py).
 2. One way beats another where both its median and its best round do: a busy machine alone decides nothing.
 """
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """trace.py - a module and its example inputs as a task file: ATen operators, shapes, and how to draw like values.
 
-The file stands alone: the oracle loads it in a confined process, so nothing of the caller's code or weights is in it.
+The file is self-contained: the oracle loads it in a confined process, so it contains none of the caller's code or weights.
 Inputs and state are drawn anew from what the given tensors look like (range, mean, spread); integers and masks that
 the module keeps are written down as they are.
 
@@ -32,7 +32,7 @@ PLAIN = (bool, int, float, str, type(None))
 
 
 class Untraceable(Exception):
-    """Why this module cannot be a task, in words."""
+    """Why this module cannot become a task."""
 
 
 @dataclass(frozen=True)

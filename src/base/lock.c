@@ -20,8 +20,8 @@ struct lock {
     int fd;
 };
 
-/* In a sticky folder such as /tmp, O_CREAT on another user's existing file fails; plain open works.
- */
+/* In a sticky folder such as /tmp, O_CREAT on another user's existing file fails; plain open
+ * works. */
 static int open_shared(const char *path)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);

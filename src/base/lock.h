@@ -13,8 +13,8 @@
 #include "base/error.h"
 
 struct lock;
-/* wait_ms 0: do not wait; < 0: wait without limit. Users who share the folder share the lock.
- */
+/* wait_ms 0: do not wait; < 0: wait without limit. Users who share the folder share the
+ * lock. */
 bool lock_take(const char *path, int wait_ms, struct lock **out, struct error *err);
 void lock_drop(struct lock *l);
 

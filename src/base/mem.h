@@ -23,8 +23,8 @@ struct arena;
 struct arena *arena_new(void);
 void arena_free(struct arena *a); /* NULL is fine */
 
-/* Runs fn(arg) when the arena is freed, last added first: for resources that are not arena memory.
- */
+/* Runs fn(arg) when the arena is freed, last added first: for resources that are not arena
+ * memory. */
 void arena_defer(struct arena *a, void (*fn)(void *arg), void *arg);
 
 void *arena_alloc(struct arena *a, size_t size); /* zeroed, aligned for anything */

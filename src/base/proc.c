@@ -48,8 +48,8 @@ static bool same_name(const char *a, const char *b)
     return len == strcspn(b, "=") && strncmp(a, b, len) == 0;
 }
 
-/* Our environment without secrets (or nothing), then the additions, which replace earlier entries.
- */
+/* Our environment without secrets (or nothing), then the additions, which replace earlier
+ * entries. */
 char **proc_environment(const struct proc_spec *spec, struct arena *a)
 {
     size_t ours = 0, extra = 0, n = 0;

@@ -167,8 +167,8 @@ void child_end(struct child *c);
 bool child_gone(struct child *c);
 
 /* Where a program that keeps running comes from. NULL as the source: child_start(). `kind` and
- * `tag` say what it is and what it has already loaded, so that a lender can choose among several.
- */
+ * `tag` say what it is and what it has already loaded, so that a lender can choose among
+ * several. */
 struct child_source {
     bool (*start)(void *self, const char *kind, const char *tag, const struct proc_spec *spec,
                   struct child **out, struct error *err);

@@ -105,8 +105,8 @@ const char *show_shape(const struct tensor_info *t, struct arena *a); /* "(16, 1
 const char *show_device(const struct device *d, struct arena *a);     /* "simt as H200" */
 /* relative to the working folder if that is shorter */
 const char *short_path(const char *path, struct arena *a);
-/* Text of a task, a candidate or a model: control characters are printed as escapes.
- */
+/* Text of a task, a candidate or a model: control characters are printed as
+ * escapes. */
 void print_visible(FILE *to, const char *text, size_t len);
 /* Width of the terminal; 0: not a terminal. */
 int terminal_columns(FILE *to);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_mcp.c - `mcp`: the tools as a Model Context Protocol server; `search`: CuTe and the guides.
- */
+/* cmd_mcp.c - `mcp`: the tools as a Model Context Protocol server; `search`: CuTe and the
+ * guides. */
 #include "base/fs.h"
 #include "base/vault.h"
 #include "cli/cmd.h"

@@ -52,8 +52,8 @@ bool config_load(struct config *c, struct error *err);
 /* The same from one file, for tests. */
 bool config_read_file(struct config *c, const char *path, enum config_origin origin,
                       struct error *err);
-/* `where` is shown as the origin: "--model", "cutegen.ini". Values of the key `set` accumulate.
- */
+/* `where` is shown as the origin: "--model", "cutegen.ini". Values of the key `set`
+ * accumulate. */
 bool config_set(struct config *c, const char *key, const char *value, enum config_origin origin,
                 const char *where, struct error *err);
 

@@ -109,8 +109,8 @@ static struct lock *my_turn(struct arena *a)
     return turn;
 }
 
-/* Path of the cached answer; it is valid for this boot, driver, runner and choice of devices.
- */
+/* Path of the cached answer; it is valid for this boot, driver, runner and choice of
+ * devices. */
 static char *kept_path(const char *program, const char *name, struct arena *a)
 {
     static const char *const files[] = {"/proc/sys/kernel/random/boot_id",

@@ -257,8 +257,8 @@ static void settle_block(const float *got, const float *reference, const double 
     square_block(b);
 }
 
-/* A number that is not finite, or overflows in this type, must not set the scale of its neighbours.
- */
+/* A number that is not finite, or overflows in this type, must not set the scale of its
+ * neighbours. */
 FOR_THIS_MACHINE
 static void key_block(struct error_block *b, int size, double largest)
 {

@@ -49,8 +49,8 @@ void evidence_init(struct evidence *e, struct arena *a, const struct task *task,
 
 /* ---- findings ----------------------------------------------------------- */
 
-/* The verdict for each kind of finding. No default case: the compiler warns about a missing kind.
- */
+/* The verdict for each kind of finding. No default case: the compiler warns about a missing
+ * kind. */
 static enum verdict_kind kind_verdict(enum finding_kind kind)
 {
     switch (kind) {
@@ -289,8 +289,8 @@ static bool explained(const struct evidence *e)
 }
 
 /* A value that another thread has not written yet reads as uninitialised. If a race is known in the
- * same kernel, the race is the cause and the uninitialised read its consequence.
- */
+ * same kernel, the race is the cause and the uninitialised read its
+ * consequence. */
 static bool follows_from_race(const struct evidence *e)
 {
     bool some = false;
@@ -338,8 +338,8 @@ static int finding_rank(const struct seen *s, enum verdict_kind kind)
     return s->verdict != kind ? 2 : divergent ? 0 : 1;
 }
 
-/* Moves the findings that decide the verdict to the front; the others stay in order of observation.
- */
+/* Moves the findings that decide the verdict to the front; the others stay in order of
+ * observation. */
 static void lead_with(struct evidence *e, enum verdict_kind kind)
 {
     for (int i = 1; i < e->seen_count; i++) {

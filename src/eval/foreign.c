@@ -27,8 +27,8 @@ static json_t *changed_sizes(const struct task *task)
     return out;
 }
 
-/* Copies one file that a record names if its hash matches; reduces the bytes left for the others.
- */
+/* Copies one file that a record names if its hash matches; reduces the bytes left for the
+ * others. */
 static bool copy_part(const char *from, const char *to, const char *name, const char *wanted,
                       size_t *left, struct error *err)
 {
@@ -107,8 +107,8 @@ static uint64_t bytes_of(const struct tensor_info *t)
     return bytes;
 }
 
-/* Memory for PyTorch and a dozen copies of all tensors, but at most half of the machine's.
- */
+/* Memory for PyTorch and a dozen copies of all tensors, but at most half of the
+ * machine's. */
 static void set_limits(const struct task *task, struct runner_config *rc)
 {
     const uint64_t gib = (uint64_t)1 << 30;

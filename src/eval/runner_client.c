@@ -82,8 +82,7 @@ static void pass_environment(const struct runner_config *config, struct arena *a
     out[n] = NULL;
 }
 
-/* Is it a process that opened its device in advance? It still serves only one candidate.
- */
+/* May its process be one that opened its device in advance? It still serves only one candidate. */
 static bool is_warm(const struct runner_config *config)
 {
     return config->source && !config->wrapper && config->device->kind == DEVICE_CUDA;
@@ -157,8 +156,8 @@ static const char *compiler(struct arena *a)
     return path_find_program(a, named && *named ? named : "c++");
 }
 
-/* A guest can read Python, our package, its module's folder and the folder where it exchanges data.
- */
+/* A guest can read Python, our package, its module's folder and the folder where it exchanges
+ * data. */
 static void confine_guest(const struct runner_config *config, struct arena *a,
                           struct confine_policy *policy, struct proc_cage *cage,
                           struct proc_spec *spec)

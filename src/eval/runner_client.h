@@ -88,8 +88,8 @@ bool runner_run(struct runner *r, bool hash_outputs, struct arena *a, struct run
                 struct error *err);
 bool runner_time(struct runner *r, int cold, int warm, struct arena *a, struct runner_answer *out,
                  struct time_samples *samples, struct error *err);
-/* Times a guest's calls with our own clock: microseconds per call, from two bursts; 0 if unknown.
- */
+/* Times a guest's calls with our own clock: microseconds per call, from two bursts; 0 if
+ * unknown. */
 bool runner_burst(struct runner *r, double about_us, struct arena *a, struct runner_answer *out,
                   double *call_us, bool *captured, struct error *err);
 /* Lets the process end by itself, so that a wrapper can finish its work. */

@@ -140,8 +140,8 @@ static double sum_of(const json_t *lines, const char *counter)
     return sum;
 }
 
-/* The line with the largest `counter` not shown yet; lines without a number come from the compiler.
- */
+/* The line with the largest `counter` not shown yet; lines without a number come from the
+ * compiler. */
 static size_t next_line(const json_t *lines, const char *counter, const size_t *shown, int count)
 {
     size_t most = SIZE_MAX, i;

@@ -130,8 +130,8 @@ static bool is_set(const struct work *w, unsigned set)
 }
 
 /* The source with each tunable reset to its smallest value, so that a tuned kernel equals the
- * composed one.
- */
+ * composed
+ * one. */
 static struct text untuned(struct text source, struct arena *a)
 {
     static const int least[TUNABLES_MAX];

@@ -65,8 +65,8 @@ bool budget_reserve(struct budget *b, const struct budget_want *want, struct bud
                     struct error *err);
 /* tokens < 0: unknown, so the reservation counts. usd < 0: unknown. */
 void budget_settle(struct budget *b, const struct budget_grant *grant, int64_t tokens, double usd);
-/* Adds what was spent before this process began; ignored for a shared budget, which already has it.
- */
+/* Adds what was spent before this process began; ignored for a shared budget, which already has
+ * it. */
 void budget_charge(struct budget *b, int64_t tokens, double usd);
 /* For a suite that continues after a pause: idle time does not count. */
 bool budget_unpause(const char *path, struct error *err);

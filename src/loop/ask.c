@@ -266,8 +266,8 @@ static bool ask_prepare(struct loop *l, enum stage_kind kind, struct question *q
     return find_recorded(l, kind, q, err);
 }
 
-/* Sends questions without a stored answer, each in a thread, or in this one if none can be started.
- */
+/* Sends questions without a stored answer, each in a thread, or in this one if none can be
+ * started. */
 static void ask_start(struct asking *k, size_t n, bool threads)
 {
     for (size_t i = 0; i < n; i++) {

@@ -179,8 +179,8 @@ struct worker_progress {
 /* May a worker accept this flag from the queue (work.c)? It sets all others itself. */
 bool worker_flag_allowed(const char *flag);
 
-/* Runs until it is interrupted, idle too long, or has done its one job; *ended: tasks that ended.
- */
+/* Runs until it is interrupted, idle too long, or has done its one job; *ended: tasks that
+ * ended. */
 bool loop_worker(const struct settings *settings, const struct worker_options *options,
                  struct worker_progress *progress, struct arena *a, int *ended, struct error *err);
 
@@ -208,8 +208,8 @@ bool loop_eval(const struct settings *settings, const char *task_path, const cha
 bool loop_eval_run(const struct settings *settings, const char *run, struct progress *progress,
                    struct arena *a, struct eval_summary *out, struct error *err);
 
-/* Compiles device code for an architecture into the caches of this machine and the store (once.c).
- */
+/* Compiles device code for an architecture into the caches of this machine and the store
+ * (once.c). */
 struct compile_request {
     const char *file, *arch;
     const char *const *kernels; /* instantiations, NULL-terminated: "gemm<128, 128>" */
@@ -272,8 +272,8 @@ bool loop_verify(const struct settings *settings, const char *dir, bool device_n
 bool loop_describe(const struct settings *settings, const char *task_path, struct arena *a,
                    struct task *out, struct error *err);
 
-/* What would be sent to a model, for `cutegen prompt`; with memory also what earlier runs learnt.
- */
+/* What would be sent to a model, for `cutegen prompt`; with memory also what earlier runs
+ * learnt. */
 struct prompt_options {
     enum stage_kind stage;
     const char *task_path, *kernel_path; /* kernel NULL: synthesizing */

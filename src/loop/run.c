@@ -132,8 +132,8 @@ static bool run_go_on(struct loop *l, struct store *store, struct error *err)
         log_warn("%d model calls were cut short with the process that made them: they are booked "
                  "at their upper bound and asked again",
                  how.killed);
-    /* History read before we owned the run may be stale: another process may have driven the run.
-     */
+    /* History read before we owned the run may be stale: another process may have driven the
+     * run. */
     run_history_release(&l->past);
     l->past = (struct run_history){0};
     if (!store_run_history(store, l->opt.resume_id, l->a, &l->past, err))

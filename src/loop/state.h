@@ -84,8 +84,8 @@ void loop_profile_when(struct loop *l, int depth, int stale);
  * search is over, and l->ended says why. */
 bool loop_follow(struct loop *l, struct lineage *line, int *depth, int end, bool *over,
                  struct error *err);
-/* Is the best kernel so near its floor that going on is not worth the cost? Then l->ended says so.
- */
+/* Is the best kernel so near its floor that going on is not worth the cost? Then l->ended says
+ * so. */
 bool loop_near_floor(struct loop *l);
 
 /* search.c: `--search beam` and `--search restarts`. */
@@ -95,8 +95,8 @@ bool loop_restarts(struct loop *l, struct error *err);
  * gains may follow many that do not. */
 bool loop_is_ladder(const struct settings *s);
 
-/* step.c: asks until there is code, judges it, repairs it. *out stays NULL when the model is done.
- */
+/* step.c: asks until there is code, judges it, repairs it. *out stays NULL when the model is
+ * done. */
 bool loop_step(struct loop *l, enum stage_kind kind, struct question *q, int depth,
                struct settled **out, struct error *err);
 /*
@@ -127,8 +127,8 @@ void loop_recall_calls(struct loop *l);
  * a reply without usable code is an attempt too. */
 bool loop_judge(struct loop *l, struct settled *s, const struct verdict *proposed,
                 enum stage_kind by, int parent, struct error *err);
-/* Builds in parallel what loop_judge() will be given next, in this order; NULLs are skipped.
- */
+/* Builds in parallel what loop_judge() will be given next, in this order; NULLs are
+ * skipped. */
 void loop_build_ahead(struct loop *l, struct settled *const *list, const struct proposal *proposals,
                       size_t n);
 /* Records a correct kernel, so that it counts however the run continues. */

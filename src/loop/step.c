@@ -62,8 +62,8 @@ static bool loop_repair(struct loop *l, struct settled **s, struct error *err)
 }
 
 /* Handles a model's STOP: the first in a run is answered with a request for a different idea, the
- * second ends the run.
- */
+ * second ends the
+ * run. */
 static bool loop_stopped(struct loop *l, const struct proposal *p, struct question *q)
 {
     if (l->stops++ > 0) {

@@ -62,8 +62,8 @@ static int distance(const struct tuning *u, const int *at)
     return far;
 }
 
-/* Has a neighbour of the best already shown one of this combination's directions to be slower?
- */
+/* Has a neighbour of the best already shown one of this combination's directions to be
+ * slower? */
 static bool beyond_a_worse_one(const struct tuning *u, const int *at)
 {
     const struct combination *best = &u->tried[u->best];

@@ -266,8 +266,8 @@ static const char *payload_problem(const struct work_place *p, const struct job 
     return problem ? problem : task_problem(job, payload, a);
 }
 
-/* Writes a kernel from the store to a file. Its name is for people; only safe characters are kept.
- */
+/* Writes a kernel from the store to a file. Its name is for people; only safe characters are
+ * kept. */
 static bool write_kernel(const struct work_place *p, const struct job *job, const json_t *payload,
                          struct arena *a, struct job_work *out, const char **path,
                          struct error *err)

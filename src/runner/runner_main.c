@@ -128,8 +128,8 @@ static bool take_module(struct session *s, const char *image, const char *path, 
     return true;
 }
 
-/* With a hash: *module is a copy of exactly the bytes that were built; otherwise loading fails.
- */
+/* With a hash: *module is a copy of exactly the bytes that were built; otherwise loading
+ * fails. */
 static bool checked_copy(struct session *s, const json_t *req, const char **module,
                          struct error *err)
 {

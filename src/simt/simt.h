@@ -13,8 +13,8 @@
  *
  * Buffers are host memory of the caller; kernels see host addresses. Only
  * registered buffers may be touched while checks are on. A kernel that
- * faults, hangs or breaks a rule is data in struct simt_result; struct error
- * is for a machine that cannot do its part. One launch at a time per device.
+ * faults, hangs or breaks a rule is data in struct simt_result; struct error is for a broken
+ * machine. One launch at a time per device.
  */
 #ifndef SIMT_SIMT_H
 #define SIMT_SIMT_H
@@ -59,16 +59,16 @@ enum simt_finding_kind {
     SIMT_TIMEOUT,
     SIMT_TRAP,
     SIMT_ASSERTION,
-    SIMT_MBARRIER,      /* phases, arrivals and bytes that do not fit together */
+    SIMT_MBARRIER,      /* inconsistent phases, arrivals and bytes */
     SIMT_PROXY,         /* fence.proxy.async is missing */
     SIMT_TENSOR_MAP,    /* no map, or not one for this instruction */
-    SIMT_CLUSTER,       /* another block's memory, or the cluster barrier, used wrongly */
-    SIMT_WGMMA,         /* registers of a wgmma touched before its wait */
+    SIMT_CLUSTER,       /* misuse of another block's memory or of the cluster barrier */
+    SIMT_WGMMA,         /* registers of a wgmma accessed before its wait */
     SIMT_WGMMA_FENCE,   /* wgmma.fence is missing */
-    SIMT_TENSOR_MEMORY, /* columns, lanes and descriptors of tensor memory used wrongly */
+    SIMT_TENSOR_MEMORY, /* misuse of columns, lanes or descriptors of tensor memory */
     SIMT_TENSOR_FENCE,  /* tcgen05.fence is missing */
     SIMT_SHUFFLE,       /* a shuffle reads a lane that does not take part in it */
-    SIMT_MISSING_FENCE, /* blocks hand data over by a flag, without a fence before it */
+    SIMT_MISSING_FENCE, /* blocks publish data by a flag without a fence before it */
     SIMT_SAME_VALUE,    /* threads store the same value to one place: a warning */
     SIMT_BARRIER_EXIT,  /* a barrier of the whole block after some of its warps have left: likewise
                          */
@@ -128,7 +128,7 @@ struct simt_counters {
     uint64_t shared_requests, shared_wavefronts, shared_conflicts;
     uint64_t global_load_lines, global_store_lines; /* lines of 128 bytes per request, added up */
     uint64_t barriers, atomics, blocks, launches;
-    uint64_t atomic_conflicts; /* lanes that met another of their warp at the same address */
+    uint64_t atomic_conflicts; /* lanes that shared an address with another lane of their warp */
     uint64_t global_atomics, global_atomic_requests, global_atomic_sectors, global_atomic_lines;
     uint64_t global_atomic_conflicts;
     uint64_t atomic_span;               /* bytes from the lowest to the highest global atomic */
@@ -157,7 +157,7 @@ enum { SIMT_LINE_COUNTS = 11 + SIMT_TENSOR_TYPES + 32 };
 struct simt_result {
     enum simt_outcome outcome;
     const char *text; /* why, when not SIMT_OK */
-    bool stopped;     /* it could not go on: results are incomplete, and the outcome is not ok */
+    bool stopped;     /* it was stopped: results are incomplete, and the outcome is not ok */
     struct simt_counters counters;
     const struct simt_finding *findings;
     size_t finding_count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server.c - the warm server for commands: its status, its end, and one server for a whole suite.
- */
+/* server.c - the warm server for commands: its status, its end, and one server for a whole
+ * suite. */
 #include "server/warm.h"
 #include "stage/settings.h"
 #include "stage/stage.h"

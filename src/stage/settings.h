@@ -54,8 +54,8 @@ struct settings {
     bool server;            /* builders and oracles from the warm server */
     int server_idle_s;      /* the server ends after this long without a client */
     bool scale;             /* reduce sizes on simt (default) */
-    /* How often Ctrl-C was pressed, and from which count on a model call is aborted; NULL: never.
-     */
+    /* How often Ctrl-C was pressed, and from which count on a model call is aborted; NULL:
+     * never. */
     const volatile sig_atomic_t *interrupts;
     int interrupts_cut_call;
     bool look;            /* CUDA: a failure is explained by compute-sanitizer */

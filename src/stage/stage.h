@@ -46,8 +46,8 @@ const struct device *stage_device(const struct stage *st);
 const char *stage_engineer(const struct stage *st);
 /* The model's base URL; NULL: not over HTTP. */
 const char *stage_base_url(const struct stage *st);
-/* Versions and tools, for the record: {"cutegen", "nvrtc", "cutlass", "torch", ...}. New reference.
- */
+/* Versions and tools, for the record: {"cutegen", "nvrtc", "cutlass", "torch", ...}. New
+ * reference. */
 json_t *stage_environment(const struct stage *st);
 
 bool stage_describe(struct stage *st, const char *task_path, struct arena *a, struct task *out,
@@ -67,8 +67,8 @@ bool stage_shape(struct stage *st, int shape, struct arena *a, struct task *out,
  * run in parallel with them.
  */
 bool stage_has_work(const struct stage *st);
-/* Does this model take time to think? Then stage_build() and stage_accept() may run meanwhile, too.
- */
+/* Does this model take time to think? Then stage_build() and stage_accept() may run meanwhile,
+ * too. */
 bool stage_may_work(const struct stage *st);
 void stage_work_ahead(struct stage *st, const struct task *task);
 /* After the last step: prepares torch.compile, and lets the next measurement time all baselines,

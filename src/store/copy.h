@@ -22,8 +22,8 @@ struct store_faults {
 /* Checks texts against their hashes, and rows against what they refer to. */
 bool store_check(struct store *s, struct arena *a, struct store_faults *out, struct error *err);
 
-/* The tables that are copied, for a test that compares them with the schema; NULL after the last.
- */
+/* The tables that are copied, for a test that compares them with the schema; NULL after the
+ * last. */
 const char *store_table_name(size_t i);
 
 #endif

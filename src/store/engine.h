@@ -63,8 +63,8 @@ struct engine {
     /* Inside a write transaction: blocks other processes here until it ends. */
     bool (*alone)(struct store *s, struct error *err);
 
-    /* Reads and sets the version of the tables, 0 for none. Refuses a database that is not a store.
-     */
+    /* Reads and sets the version of the tables, 0 for none. Refuses a database that is not a
+     * store. */
     bool (*version)(struct store *s, int64_t *out, struct error *err);
     bool (*set_version)(struct store *s, int version, struct error *err);
     /* Called before tables of that version change: makes a backup, or refuses and says how to make

@@ -128,8 +128,8 @@ static bool connected(const struct store *s)
     return pq_of(s)->PQstatus(server_of(s)->conn) == CONNECTION_OK;
 }
 
-/* libpq's messages end with newlines and may have several lines; the last is the most informative.
- */
+/* libpq's messages end with newlines and may have several lines; the last is the most
+ * informative. */
 static const char *last_line(const char *message, struct arena *a)
 {
     struct text rest = text_trim(text_of(message)), line, last = rest;
@@ -500,7 +500,7 @@ static bool version_set(struct store *s, int version, struct error *err)
 static bool back_up(struct store *s, int64_t version, struct error *err)
 {
     if (s->mode == STORE_UPGRADE)
-        return true; /* --no-backup: the user has made one */
+        return true; /* the caller of an upgrade has made a backup */
     error_set(err, ERROR_MACHINE, "the tables of %s are of version %lld; this cutegen needs %d",
               s->path, (long long)version, schema_version());
     return error_hint(err, "once workers of the older version have ended: cutegen store upgrade "

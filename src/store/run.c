@@ -265,8 +265,8 @@ static bool check_suite(struct store *s, const struct run_spec *spec, struct err
     return error_hint(err, "go on with the suite: cutegen suite --resume %s", spec->suite);
 }
 
-/* So does a job by itself. No other process reads or writes it in the meantime: we hold the lock.
- */
+/* So does a job by itself. No other process reads or writes it in the meantime: we hold the
+ * lock. */
 static bool name_run(struct run *r, const struct run_spec *spec, struct error *err)
 {
     int64_t job = 0;

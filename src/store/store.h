@@ -216,8 +216,8 @@ bool suite_task_retry(struct store *s, const char *name, size_t number, struct e
 bool suite_lock(struct store *s, const char *name, int *fd, struct error *err);
 
 /* The budget of a suite as a shared text (budget.c). NULL: the store is local, so a file in the
- * suite's folder is used. `owner` names the task that spends. Freed with the arena.
- */
+ * suite's folder is used. `owner` names the task that spends. Freed with the
+ * arena. */
 struct shared_text;
 const struct shared_text *suite_budget(struct store *s, const char *suite, const char *owner,
                                        struct arena *a);

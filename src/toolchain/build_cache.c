@@ -42,8 +42,8 @@ static char *entry_dir(const char *key, struct arena *a)
     return home_cache("sealed", a, &root, &ignored) ? path_join(a, root, key) : NULL;
 }
 
-/* The seal's name of a file, so that it cannot replace another file or that of another key.
- */
+/* The seal's name of a file, so that it cannot replace another file or that of another
+ * key. */
 static const char *seal_name(const char *key, const char *file, struct arena *a)
 {
     return arena_printf(a, "build/%s/%s", key, file);

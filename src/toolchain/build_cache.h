@@ -18,8 +18,8 @@ enum { BUILD_CACHE_ENTRIES = 4096 };
 /* Copies the entry's files into `dir`; false if there is no entry. */
 bool build_cache_fetch(const char *key, const char *dir, const char *const *files, size_t count,
                        struct arena *a);
-/* Stores copies of `files` in `dir` (missing ones are skipped). Failure to cache is not an error.
- */
+/* Stores copies of `files` in `dir` (missing ones are skipped). Failure to cache is not an
+ * error. */
 void build_cache_keep(const char *key, const char *dir, const char *const *files, size_t count,
                       struct arena *a);
 /* The same with a cache shared by machines (`share` may be NULL): an entry missing here is fetched

@@ -82,8 +82,8 @@ static struct text spliced(struct text source, struct arena *a)
 }
 
 /* Checks every place where a directive could possibly begin: at the start of a line and at the end
- * of a comment. So the result does not depend on how a lexer reads the source.
- */
+ * of a comment. So the result does not depend on how a lexer reads the
+ * source. */
 static bool moves_lines(struct text t)
 {
     const char *end = t.data + t.len;

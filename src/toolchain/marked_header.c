@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* marked_header.c - CuTe's header of pointers, with a mark in the code of every access through it.
- */
+/* marked_header.c - CuTe's header of pointers, with a mark in the code of every access through
+ * it. */
 #include "toolchain/marked_header.h"
 
 #include "base/fs.h"
@@ -9,8 +9,8 @@
 
 enum { HEADER_LIMIT = 1 << 20 };
 
-/* The one line of gmem_ptr, in every release since 3.2; what comes after it hides iter_adaptor's.
- */
+/* The one line of gmem_ptr, in every release since 3.2; what comes after it hides
+ * iter_adaptor's. */
 static const char anchor[] = "  using iter_adaptor<P, gmem_ptr<P>>::iter_adaptor;\n";
 
 static const char before_mark[] =

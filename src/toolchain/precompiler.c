@@ -259,7 +259,7 @@ static void learn(struct precompiler *l, const json_t *request, struct text devi
     l->options = options_of(request, a);
     l->dir = dir;
     l->names = json_deep_copy(json_object_get(request, "names"));
-    /* Drops a child that was no faster than compiling without it. */
+    /* If the last child did not help, its compile took as long as one without it. */
     l->plain_ms = l->asked && before_ms > took_ms ? before_ms : took_ms;
     l->fd = pair[0];
     fflush(NULL);

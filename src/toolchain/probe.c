@@ -426,8 +426,8 @@ static void look_at_disk(const struct scene *s, struct arena *a, struct check *c
     c->more = json_pack("{s:f, s:f}", "free_bytes", runs, "free_memory_bytes", shared);
 }
 
-/* How a GPU's driver behaves in confinement: NULL: it starts; "": there is none; else its message.
- */
+/* How a GPU's driver behaves in confinement: NULL: it starts; "": there is none; else its
+ * message. */
 static const char *closed_driver(const struct scene *s, struct arena *a)
 {
     const char *out = probe_collect(s->confined_pid, s->confined_fd, s->until_ms, a).data;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scope.h - the members of a scope, only for the composer; recipe.h has the functions that fill it.
- */
+/* scope.h - the members of a scope, only for the composer; recipe.h has the functions that fill
+ * it. */
 #ifndef EXPERT_SCOPE_H
 #define EXPERT_SCOPE_H
 

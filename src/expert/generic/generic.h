@@ -117,8 +117,8 @@ const char *value_pooled(struct kernel *k, const struct node *n, const struct co
                          bool *mine);
 const char *value_searched(struct kernel *k, const struct node *n, const struct coords *at,
                            bool *mine);
-/* sorts.c: is it a pass of a sort; how many elements it reads per result; the body of its kernel.
- */
+/* sorts.c: is it a pass of a sort; how many elements it reads per result; the body of its
+ * kernel. */
 bool sort_is_pass(const struct node *n);
 double sort_steps(const struct graph *g, const struct node *n);
 bool write_sort(struct kernel *k);

@@ -549,8 +549,8 @@ static struct scope *fill_scope(const struct writing *w, const struct graph *g)
     return s;
 }
 
-/* ---- the matcher ------------------------------------------------------------------------------
- */
+/* ---- the matcher
+ * ------------------------------------------------------------------------------ */
 
 /* A result that is also an input or another result gets a copy node. */
 static void own_results(struct graph *p, struct arena *a)

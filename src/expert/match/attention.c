@@ -224,8 +224,8 @@ static bool place_add(struct attention *q, const struct node *n, const struct no
 }
 
 /* Walks from the softmax down to the product; `at` is the shape in which a value is combined with
- * the scores.
- */
+ * the
+ * scores. */
 static bool beside(struct attention *q, const struct node *n, const struct tensor *at,
                    struct match *out)
 {
@@ -267,8 +267,8 @@ static bool only_scaled(struct attention *q)
     return true;
 }
 
-/* ---- the batch ---------------------------------------------------------------------------------
- */
+/* ---- the batch
+ * --------------------------------------------------------------------------------- */
 
 /* The inner `size` of a strand; the strand keeps the rest. */
 static struct strand take_inner(struct strand *s, int64_t size)

@@ -29,8 +29,8 @@ static bool shares(const struct attention *q)
            (!q->page || m->at[AT_TABLE].stride == 0);
 }
 
-/* Rows of a tile: a power of two on the FMA units, half or all of mma.sync's rows on tensor cores.
- */
+/* Rows of a tile: a power of two on the FMA units, half or all of mma.sync's rows on tensor
+ * cores. */
 static int rows_of_tile(int64_t rows, bool words)
 {
     int tile = words ? 1 : MOST_ROWS / 2;

@@ -387,8 +387,8 @@ static bool depends(const struct graph *g, const struct node *n, const struct no
     return false;
 }
 
-/* Does it have a value for every (query, key), and is it a triangle of such? The places are known.
- */
+/* Does it have a value for every (query, key), and is it a triangle of such? The places are
+ * known. */
 static bool has_places(const struct node *n, const struct tensor *scores)
 {
     return n && n->t.dims >= 2 && n->t.shape[n->t.dims - 2] == scores->shape[scores->dims - 2] &&

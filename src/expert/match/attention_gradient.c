@@ -178,8 +178,8 @@ static void fill_signature(struct attention *q, struct scope *s)
     buf_release(&args);
 }
 
-/* Heads of K, those of Q that share one, and the head of Q that is number g of those that share h.
- */
+/* Heads of K, those of Q that share one, and the head of Q that is number g of those that share
+ * h. */
 static void fill_heads(struct attention *q, struct scope *s)
 {
     const char *own = "", *shared = "", *below = "", *l = "";

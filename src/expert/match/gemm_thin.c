@@ -99,8 +99,8 @@ static bool lines_for_tma(const struct side *x, int bytes)
     return slow->stride * bytes % 16 == 0;
 }
 
-/* On Hopper: the forms that TMA feeds. In fp32 the warpgroups split the large operand in registers.
- */
+/* On Hopper: the forms that TMA feeds. In fp32 the warpgroups split the large operand in
+ * registers. */
 static void fill_sm90(struct match *out, const struct side *x, int64_t held, bool half)
 {
     struct scope *s = out->scope;

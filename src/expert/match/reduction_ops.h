@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduction_ops.h - reduction operators as passes over a row and a final value (reduction_ops.def).
- */
+/* reduction_ops.h - reduction operators as passes over a row and a final value
+ * (reduction_ops.def). */
 #ifndef EXPERT_REDUCTION_OPS_H
 #define EXPERT_REDUCTION_OPS_H
 

@@ -40,8 +40,8 @@ static bool reduces(const struct graph *g, const struct node *n)
     return false;
 }
 
-/* Notes the shape and the dimensions of the first reduction; the others must agree, or be totals.
- */
+/* Notes the shape and the dimensions of the first reduction; the others must agree, or be
+ * totals. */
 static bool find_rows(struct rows *q)
 {
     bool found = false;

@@ -79,8 +79,8 @@ struct scan {
 
 /* From q->full and q->reduced, the kept and the reduced dimensions alone. */
 void rows_split_shape(struct rows *q);
-/* Names everything that an element's or a row's value depends on. A row's value gets a name, too.
- */
+/* Names everything that an element's or a row's value depends on. A row's value gets a name,
+ * too. */
 bool rows_element(struct rows *q, const struct node *n);
 bool rows_value(struct rows *q, const struct node *n);
 /* An input with one value per row, beside values of shape `at`. */

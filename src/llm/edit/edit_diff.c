@@ -96,8 +96,8 @@ static struct text line_body(struct text l)
     return l;
 }
 
-/* Empty lines at the end beyond the header's counts belong to the reply, not to the hunk.
- */
+/* Empty lines at the end beyond the header's counts belong to the reply, not to the
+ * hunk. */
 static void drop_tail(struct diff_hunk *h)
 {
     size_t old = 0, fresh = 0;

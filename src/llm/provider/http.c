@@ -86,8 +86,8 @@ const char *http_url(const struct llm_config *c, const struct dialect *d, struct
 
 /* ---- open, close ------------------------------------------------------------- */
 
-/* Is it a name or address that only this machine can have: localhost, 127.x.y.z or [::1]?
- */
+/* Is it a name or address that only this machine can have: localhost, 127.x.y.z or
+ * [::1]? */
 static bool is_local(const char *host)
 {
     size_t len = strcspn(host, "/:?#");

@@ -71,7 +71,7 @@ static uint64_t address_of(const void *p)
     return (uint64_t)(uintptr_t)p;
 }
 
-/* Restores the argument list's terminator after the plan's values. */
+/* Copies the argument list up to its terminator, with the values in our memory. */
 static bool copy_args(struct plan_machine *m, struct planner *p, const void *list,
                       struct cutegen_arg to[CUTEGEN_MAX_ARGS + 1], struct error *err)
 {

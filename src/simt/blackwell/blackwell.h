@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * blackwell.h - what sm_100 adds: tensor memory and tcgen05.
+ * blackwell.h - sm_100's additions: tensor memory and tcgen05.
  *
  * A block has 128 lanes of 512 columns of 32 bits. Columns are allocated by tcgen05.alloc; an
  * address has the lane in its upper and the column in its lower half. The four warps of a warpgroup
@@ -43,8 +43,8 @@ enum tc_shape { TC_32X32, TC_16X64, TC_16X128, TC_16X256, TC_16X32X2 };
 enum tc_copy { TC_128X256, TC_4X256, TC_128X128, TC_64X128_02, TC_64X128_01, TC_32X128 };
 
 /* The kind of a site: the operation, flags, and by operation: the kind of a product and its scales
- * (1 + log2 of how many), the shape of a load or store and log2 of its count, the form of a copy.
- */
+ * (1 + log2 of how many), the shape of a load or store and log2 of its count, the form of a
+ * copy. */
 enum {
     TC_OP = 15,
     TC_PAIR = 1 << 4,     /* cta_group::2 */
@@ -62,7 +62,7 @@ enum {
 
 enum { TM_LANES = 128, TM_COLUMNS = 512, TM_QUARTERS = 4 };
 
-/* A quarter (32 lanes) of a column: who touched it last. */
+/* A quarter (32 lanes) of a column: its last accesses. */
 struct tm_cell {
     uint32_t known; /* lanes that were written */
     uint32_t wtime, rtime, wseq, rseq;
@@ -83,7 +83,7 @@ struct tensor_memory {
 };
 
 struct tensor_memory *tensor_memory_of(struct blk *b);
-/* Columns [first, first + count) may be touched; false: reported. */
+/* May columns [first, first + count) be accessed? False: reported. */
 bool tm_inside(struct warp *w, u32 lane, u32 site, struct tensor_memory *t, u32 first, u32 count,
                const char *what);
 /* Asynchronous work of a warp reads or writes lanes of columns. accumulate: and reads them. */

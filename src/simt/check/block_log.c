@@ -3,15 +3,15 @@
  * block_log.c - races between threads of one block on global memory.
  *
  * The shadow (global_shadow.c) knows which block touched a word, not which thread. Nearly every
- * word is touched by one thread only, so the accesses of a block are just listed, until all of its
- * warps meet. When the block comes to a word a second time, the list says who was there before, and
- * the vector clocks (shared_race.c) whether that was ordered.
+ * word is accessed by one thread only, so a block's accesses are just listed until all its warps
+ * synchronise. When the block accesses a word again, the list says who did before, and the vector
+ * clocks (shared_race.c) whether the two are ordered.
  *
  * Invariants
- * 1. The list holds the last ENTRIES accesses: a race between accesses further apart is missed,
- *    none is made up.
+ * 1. The list holds the last ENTRIES accesses: a race between accesses further apart is missed, but
+ *    none is reported falsely.
  * 2. An access that repeats the last one of its instruction and warp takes no new entry: the later
- *    time stands for both.
+ *    time represents both.
  */
 #include "simt/check/block_log.h"
 
@@ -139,7 +139,7 @@ static void lanes_meet(struct warp *w, u32 one, u32 two, uint64_t at, u32 site, 
                        "may stay");
 }
 
-/* Each lane lies behind the one before it: no two can meet. */
+/* Lane addresses ascend without overlap, so no two lanes conflict. */
 static bool lanes_rise(const uint64_t *host)
 {
     uint64_t falls = 0;
@@ -175,7 +175,7 @@ static u64 lane_at(const struct block_log *l, u32 i, u32 lane)
     return l->e[i].row ? l->e[i].base + (u64)l->e[i].bytes * lane : l->at[i][lane];
 }
 
-/* A lane of the entry, of another thread, that has some of these bytes; -1: none. */
+/* A lane of the entry, of another thread, that accessed some of these bytes; -1: none. */
 static int lane_met(const struct block_log *l, u32 i, const struct warp *w, u32 lane, u64 at,
                     u32 bytes)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* block_log.h - what the threads of a block did to global memory since all of them met. */
+/* block_log.h - accesses of a block's threads to global memory since the last barrier of the whole
+ * block. */
 #ifndef SIMT_BLOCK_LOG_H
 #define SIMT_BLOCK_LOG_H
 
@@ -16,14 +17,14 @@ struct log_access {
     uint64_t row;
 };
 
-/* again: the block was there before. */
+/* again: the block has accessed this place before. */
 void block_log_add(struct warp *w, const struct log_access *x, bool again);
-/* Reports what earlier accesses of other threads, with nothing to order them, did to the place. */
+/* Reports earlier, unordered accesses of other threads to this place. */
 void block_log_check(struct warp *w, const struct log_access *x);
 void block_log_clear(struct blk *b); /* all warps met */
-/* Two lanes of one store at one place: a race, or, with the same value, a warning. */
+/* Two lanes of one store write the same place: a race, or, with equal values, a warning. */
 void store_lanes_meet(struct warp *w, u32 m, const uint64_t *host, u32 site);
-/* What the lane is about to store is there already. */
+/* Does the place already hold the value that the lane is about to store? */
 bool store_repeats(const struct warp *w, u32 lane, u32 site, const void *at);
 
 #endif

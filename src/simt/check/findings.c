@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * findings.c - what the checker saw, once per cause and bounded in number.
+ * findings.c - collect findings, one per cause and bounded in number.
  *
- * A cause is a kind and a line of the user's. What comes again is only counted, at the cost of one
- * addition, so a kernel that is wrong everywhere still runs to its end.
+ * A cause is a kind and a line of the user's. Repetitions only increment a counter, so a kernel
+ * that is wrong everywhere still runs to its end.
  */
 #include "simt/device/device.h"
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * global_shadow.c - global memory under every check: reads of what nothing wrote, blocks that race.
+ * global_shadow.c - global memory under every check: reads of unwritten memory, and races between
+ * blocks.
  *
- * Hides: how writers are kept (global_shadow.h). A row of lanes is a few lines, checked at once;
- * where that shows anything, the lanes are gone through word by word for the report. Where a block
- * meets itself, block_log.c finds out which threads those were.
+ * Hides: how writers are recorded (global_shadow.h). A row of lanes is a few lines, checked at
+ * once; if that shows a problem, the lanes are checked word by word for the report. If the other
+ * access is by the same block, block_log.c finds out which threads they were.
  *
- * Blocks that may be ordered (fences, locks, volatile accesses, clusters) race where the writer has
- * not executed a fence since it wrote: without one no flag can hand the data over.
+ * Blocks that may be ordered (by fences, locks, volatile accesses, clusters) race if the writer has
+ * executed no fence since it wrote: without a fence no flag can publish the data.
  *
- * Host threads share the marks. A line that goes over to words is BUSY meanwhile.
+ * Host threads share the marks. A line is BUSY while it is converted to single words.
  */
 #include "simt/check/global_shadow.h"
 
@@ -53,13 +54,13 @@ void shadow_free(struct shadow *s)
     xfree(s);
 }
 
-/* How many marks a launch takes: more blocks than that share them. */
+/* Number of marks per launch; if there are more blocks they share marks. */
 static uint32_t marks(uint64_t blocks)
 {
     return blocks < 1u << 30 ? (uint32_t)blocks : 1u << 30;
 }
 
-/* All of it was written by now: nothing more is to be known of single words. */
+/* All of it has been written, so single words need not be tracked any more. */
 static void settle_ever(struct shadow *s)
 {
     if (!s->ever)
@@ -74,7 +75,7 @@ static void settle_ever(struct shadow *s)
 
 void shadow_begin(struct shadow *s, uint64_t blocks, bool orders)
 {
-    if (s->written || s->reads || s->atoms) /* the marks that were given out are used up */
+    if (s->written || s->reads || s->atoms) /* the reserved marks are used up */
         s->floor += s->given;
     if (s->floor > UINT32_MAX - 4 - marks(blocks)) {
         memset(s->line, 0, s->lines * sizeof *s->line);
@@ -240,7 +241,7 @@ static uint32_t my_mark(const struct warp *w, const struct shadow *s)
     return s->floor + 2 + (uint32_t)(w->blk->index & ((1u << 30) - 1));
 }
 
-/* From the first write on, reads of it are checked: also those that went without a call. */
+/* From the first write on, reads are checked, including those done without a call. */
 static void now_written(struct warp *w, struct alloc *x)
 {
     struct launch *l = w->t->l;
@@ -358,7 +359,7 @@ static uint32_t words_in(uint64_t line, uint64_t first, uint64_t end)
     return some;
 }
 
-/* What of the line is written or read by others, or by the block itself: *again. */
+/* The words of the line that others wrote or read; *again: those of the block itself. */
 static inline bool line_free(const struct warp *w, const struct shadow *s, uint64_t i,
                              uint32_t some, uint64_t v, uint32_t me, bool write, bool *again)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * global_shadow.h - the shadow of one buffer of global memory: which block wrote, read or updated
- * what in this launch, and what was ever written.
+ * global_shadow.h - the shadow of one buffer of global memory: which block wrote, read or
+ * atomically updated what in this launch, and what was ever written.
  *
- * A line is 32 words. Nearly always one block alone writes to a line, so there is one mark per
- * line with the words it has; marks of single words only where blocks share a line.
+ * A line is 32 words. Nearly always only one block writes to a line, so there is one mark per line
+ * with the words it wrote; single words have marks only if blocks share a line.
  *
  * Invariants
- * 1. Marks grow from launch to launch: one that is not above the launch's floor is of an
- *    earlier launch and says nothing. So nothing is cleared between launches.
- * 2. word[] and part[] of a line hold something only while line[] says so.
- * 3. All tables are pages of one mapping (xmap): what no check touches costs nothing.
+ * 1. Marks increase from launch to launch: one that is not above the launch's floor belongs to an
+ *    earlier launch and is ignored. So nothing is cleared between launches.
+ * 2. word[] and part[] of a line are valid only while line[] says so.
+ * 3. All tables are pages of one mapping (xmap): pages that no check touches cost nothing.
  */
 #ifndef SIMT_GLOBAL_SHADOW_H
 #define SIMT_GLOBAL_SHADOW_H
@@ -42,8 +42,8 @@ struct shadow {
 
 struct shadow *shadow_new(uint64_t bytes, bool ever_written);
 void shadow_free(struct shadow *s);
-/* A launch begins whose blocks are numbered below `blocks`; orders: they may wait for each other.
- */
+/* Begins a launch with blocks 0 .. blocks - 1; orders: they may wait for each
+ * other. */
 void shadow_begin(struct shadow *s, uint64_t blocks, bool orders);
 void shadow_ever(struct shadow *s, uint64_t at, uint64_t bytes); /* something wrote it */
 

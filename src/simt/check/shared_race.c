@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shared_race.c - the shadow of shared memory: who touched what, and was it ordered.
+ * shared_race.c - the shadow of shared memory: who accessed what, and was it ordered?
  *
- * Every warp has a vector clock. Its own entry grows at everything that
- * orders it after others or others after it (barriers, warp syncs, shuffles);
- * a barrier hands the entries of those that arrived to those that wait. An
- * access at time t of warp a is ordered before warp b exactly when b's entry
- * for a is greater than t. That also holds within a warp: two lanes are only
- * ordered by a warp sync in between.
+ * Every warp has a vector clock. Its own entry increases at everything that orders it after others
+ * or others after it (barriers, warp syncs, shuffles); a barrier passes the entries of arriving
+ * warps to waiting ones. An access at time t of warp a is ordered before warp b exactly when b's
+ * entry for a is greater than t. That also holds within a warp: two lanes are only ordered by a
+ * warp sync in between.
  *
- * Most accesses never come here: shared_race_deferred.c lists them until all warps meet.
+ * Most accesses never get here: shared_race_deferred.c lists them until all warps synchronise.
  *
  * A cell is 4 bytes with byte masks, the last writer, the last reader of each
  * byte and, of each half, the set of warps that read since the last barrier.
@@ -102,7 +101,7 @@ static void note_write(struct warp *w, u32 lane, u32 site, struct cell *c, uint3
             c->rmask[h] = 0;
 }
 
-/* All of it was stored to, if only in a list that is forgotten. */
+/* Has all of it been stored to, even if only by discarded list entries? */
 static bool is_full(const struct blk *b, const struct cell *c)
 {
     return b->full[c - b->cell];
@@ -130,7 +129,7 @@ void cell_read_at(uint32_t me, uint32_t now, uint32_t gen, u32 lane, u32 site, s
         c->rgen = gen;
         c->rmask[0] = c->rmask[1] = 0;
     }
-    /* Single bytes are not in the masks: warps may share a half of them. */
+    /* The masks do not cover single bytes: warps may share half a word. */
     for (int h = 0; h < 2; h++)
         if ((bytes >> 2 * h & 3) == 3)
             c->rmask[h] |= 1u << me;
@@ -162,8 +161,8 @@ static bool is_atomic(const struct warp *w, uint32_t site)
     return site_of(w, site)->role == SW_R_ATOMIC;
 }
 
-/* Atomics do not race with each other, but with everything else. Those that take and
- * give locks order what is around them (atomic.c). */
+/* Atomics do not race with each other, but with everything else. Those that acquire and release
+ * locks order the accesses around them (atomic.c). */
 void race_atomic(struct warp *w, u32 lane, uint64_t at, u32 bytes, u32 site)
 {
     struct blk *b = w->blk;
@@ -203,8 +202,8 @@ void race_access(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 sit
             return;
     }
     late_enter(b, write);
-    /* Writes are checked first and noted after, so that lanes of one
-     * instruction that write the same bytes do not blame each other. */
+    /* Writes are checked first and recorded afterwards, so that lanes of one instruction that write
+     * the same bytes do not conflict. */
     for (; m; m &= m - 1) {
         u32 lane = (u32)__builtin_ctz(m);
         uint64_t at = host[lane] - base;
@@ -228,7 +227,7 @@ void race_access(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 sit
     }
 }
 
-/* One lane of a copy begins or has landed, and the cells know of it. */
+/* Records in the cells that one lane of a copy has begun or landed. */
 static void flight(struct warp *w, u32 lane, const struct copy *copy, bool begin)
 {
     struct blk *b = w->blk;
@@ -267,7 +266,7 @@ void race_copy_land(struct warp *w, struct copy *c)
         flight(w, (u32)__builtin_ctz(m), c, false);
 }
 
-/* Something asynchronous has read it on behalf of the warp. */
+/* Records an asynchronous read on behalf of the warp. */
 void race_note_read(struct warp *w, u32 lane, u32 site, uint32_t at, u32 bytes)
 {
     late_enter(w->blk, false);

@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shared_race_deferred.c - accesses to shared memory that can do no harm, noted without looking at
- * cells.
+ * shared_race_deferred.c - harmless accesses to shared memory, recorded without consulting cells.
  *
- * An epoch lasts from one meeting of all warps to the next; what lies before it is ordered before
- * all that is in it. In an epoch a word without stores may be read by all threads, and a word that
- * only one thread touches is that thread's. Such accesses are only listed (struct late), and
- * forgotten at the next meeting. The first that is neither enters the list into the cells
+ * An epoch lasts from one barrier of all warps to the next; everything before it is ordered before
+ * everything in it. Within an epoch all threads may read a word without stores, and one thread may
+ * do anything with a word that no other accesses. Such accesses are only listed (struct late) and
+ * discarded at the next barrier. The first access of any other kind enters the list into the cells
  * (shared_race.c), where the clocks decide.
  *
- * Per word: stored, the epoch and the thread of the last store; loaded, likewise of loads; full,
- * all its bytes were stored to. They also hold for what went through the cells.
+ * Per word: stored, the epoch and thread of the last store; loaded, the same for loads; full, all
+ * its bytes were stored to. These include accesses recorded in the cells.
  *
- * Loads that the kernel did without a call are in the warps' logs (shared_race_log.c) and not even
- * here.
+ * Loads that the kernel did without a call are only in the warps' logs (shared_race_log.c).
  *
- * Invariant: of two accesses to one word in one epoch, both in the list, either none is a store
- * or both are of one thread. So the order of the list is an order the cells may see.
+ * Invariant: of two accesses to one word in one epoch, both in the list, either none is a store or
+ * both are by one thread. So they may be entered into the cells in list order.
  */
 #include "simt/check/block_log.h"
 #include "simt/check/shared_race.h"
@@ -73,7 +71,7 @@ static void forget(struct blk *b)
     b->lates = b->late_lanes = b->late_writes = b->late_plain = 0;
 }
 
-/* When they are used up, all marks are of times long ago. */
+/* When marks are used up, all old ones are reset. */
 static void epoch_next(struct blk *b)
 {
     u32 marks = marks_of_epoch(b), next = b->epoch + marks;
@@ -175,7 +173,8 @@ static void enter_copy(struct blk *b, uint32_t warp, struct copy *c)
     c->entered = true;
 }
 
-/* Copies under way touch what no other thread has touched since, so they may come last. */
+/* Copies in flight access words that no other thread has accessed since, so they may be entered
+ * last. */
 static void enter_copies(struct blk *b)
 {
     for (uint32_t i = 0; b->hidden && i < b->b.nwarps; i++)
@@ -276,7 +275,7 @@ INLINE void words_written(struct blk *b, u32 c, u32 n, u32 each, u32 t)
 
 /* ---- lanes side by side ---- */
 
-/* After some loads more will come, and no store soon: they may go without a call. */
+/* After several loads without a store more are likely, so they may be done without a call. */
 static void quiet_read(struct warp *w)
 {
     struct blk *b = w->blk;
@@ -390,7 +389,7 @@ bool late_lanes(struct warp *w, u32 m, const u32 *at, u32 bytes, u32 site, bool 
     return true;
 }
 
-/* Rows of a matrix: one lane says where, others get the data. */
+/* Rows of a matrix: one lane has the address, others get the data. */
 HOT bool race_rows_later(struct warp *w, u32 m, const uint64_t *host, u32 site)
 {
     struct blk *b = w->blk;
@@ -443,7 +442,7 @@ INLINE bool below_written(const struct warp *w, const u32 *at, u32 bytes, u32 si
     return (s64)top + off + bytes <= (s64)w->blk->written * 4;
 }
 
-/* Something wrote every byte of them. Written stays written, so it is looked up once. */
+/* Has every byte been written? This never changes back, so it is looked up once. */
 static HOT bool all_written(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n)
 {
     struct blk *b = w->blk;
@@ -468,7 +467,7 @@ static HOT bool all_written(struct warp *w, const u32 *at, u32 bytes, u32 site, 
     return true;
 }
 
-/* The same loads of the same warp at the same time say nothing new. *slot: where to keep them. */
+/* Repeated loads of one warp at one time add nothing. *slot: where to store them. */
 static HOT bool listed(const struct warp *w, const u32 *at, u32 site, u32 n, u32 **slot)
 {
     const struct blk *b = w->blk;
@@ -540,7 +539,7 @@ bool race_read_later(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n)
 
 /* ---- asynchronous copies ---- */
 
-/* No thread has touched them since all met: they are under way now. */
+/* No thread has accessed them since the last barrier of all warps: marks them as in flight. */
 INLINE bool begin_words(struct blk *b, const struct copy *c, const u32 words)
 {
     u32 epoch = b->epoch, met = 0;

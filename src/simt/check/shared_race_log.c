@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shared_race_log.c - loads of shared memory that kernels do without a call, under every check.
+ * shared_race_log.c - loads of shared memory that kernels do without a call, with all checks on.
  *
- * While nothing was stored since all warps met, no load can be wrong but for reading what nothing
- * has written, and that can be said later. So kernels may load rows and single words by themselves
- * (vec_lanes.h: logged) as long as they write down which and where: site << 32 | offset, or
- * SW_NONE << 32 | time when the warp's time has changed. That begins after some loads by call,
- * since many blocks store soon after they met. When all warps meet, what was read is checked and
- * forgotten. What is about to store, or a log that is full, moves them to the list first
+ * While nothing has been stored since all warps last synchronised, the only possible fault of a
+ * load is reading unwritten memory, and that can be reported later. So kernels may load rows and
+ * single words themselves (vec_lanes.h: logged) if they log which and where: site << 32 | offset,
+ * or SW_NONE << 32 | time when the warp's time has changed. This starts after some loads by call,
+ * since many blocks store soon after a barrier. When all warps synchronise, logged loads are
+ * checked and discarded. Before a store, or when a log is full, they are first moved to the list
  * (shared_race_deferred.c), as if they had been calls.
  *
  * Invariants
- * 1. A block is armed only while it is quiet. Who ends that calls log_replay() before.
+ * 1. A block is armed only while it is quiet. Code that ends this calls log_replay() first.
  * 2. Unless it is armed, w.log == w.log_end: every load is a call.
  */
 #include "simt/check/shared_race.h"
@@ -36,7 +36,7 @@ void log_arm(struct blk *b)
     }
 }
 
-/* It may be told in another warp's turn, so only the launch is stopped here. */
+/* This may run in another warp's turn, so it only stops the launch. */
 static void report(struct warp *w, u32 lane, u32 site, u32 at)
 {
     finding_add(&(struct finding_where){w, lane, site}, SIMT_UNINITIALISED, at, NULL, -1, -1, -1,
@@ -96,7 +96,7 @@ void log_replay(struct blk *b)
     log_forget(b);
 }
 
-/* A log that is full makes room for its own warp alone. */
+/* A full log is emptied for its own warp only. */
 void log_spill(struct warp *w)
 {
     if (!w->blk->armed || w->w.log != w->w.log_end)

@@ -5,9 +5,8 @@
  * comes back to what it has read.
  *
  * Sectors and passes depend on the pattern of addresses alone, and patterns
- * repeat: each instruction remembers a few with what they cost. What comes
- * back is watched for the first blocks of each worker only, for it needs every
- * sector's address.
+ * repeat: each instruction remembers a few with what they cost. Reuse is tracked only for the first
+ * blocks of each worker, because it needs every sector's address.
  */
 #include "simt/device/device.h"
 
@@ -16,13 +15,13 @@
 /* ---- reuse ---- */
 
 enum {
-    WATCHED = 3,         /* blocks per worker, where they are few beside all it runs: */
+    WATCHED = 3,         /* blocks per worker, if they are few compared to all it runs: */
     WATCHED_OF = 16,     /*   one in so many */
     TOUCHES = 1 << 14,   /* sectors a block may touch before only some lines are followed: */
     ONE_OF = 16,         /* all that happens to one line in so many */
     NEAR_SETS = 64,      /* a cache of 32 KiB: lines of 4 sectors, 4 ways */
     NEAR_WAYS = 4,       /*   about what L1 has for a block of 256 threads */
-    SET_MOST = 1 << 18,  /* lines of a block that are told apart */
+    SET_MOST = 1 << 18,  /* most lines of a block that are distinguished */
     SHARED_KEY = 1 << 16 /* a generic access may go to either memory */
 };
 
@@ -37,7 +36,7 @@ struct reuse {
     uint64_t tag[NEAR_SETS][NEAR_WAYS];
     uint8_t valid[NEAR_SETS][NEAR_WAYS], next[NEAR_SETS];
     uint64_t touches;
-    bool some, full; /* only some lines are followed; too much was touched to follow all */
+    bool some, full; /* only a sample of lines is tracked, because too many were accessed */
 };
 
 static inline uint32_t line_hash(uint64_t line)
@@ -71,7 +70,7 @@ static void set_grow(struct reuse *r)
     xfree(from);
 }
 
-/* Which of these sectors the small cache has; it has all from now on. */
+/* The sectors that the small cache already holds; afterwards it holds all of them. */
 static uint8_t near_has(struct reuse *r, uint64_t line, uint8_t sectors)
 {
     size_t set = (line_hash(line) >> 20) % (r->some ? NEAR_SETS / ONE_OF : NEAR_SETS);
@@ -145,7 +144,7 @@ void reuse_span(struct worker *t, uint64_t at, uint64_t bytes, bool write, bool 
             reuse_line(t, line, line_sectors(first, last, line), write, cached);
 }
 
-/* Of lanes anywhere; an access does not reach over the end of a line. */
+/* For arbitrary lanes; an access never crosses the end of a line. */
 static HOT void reuse_lanes(struct worker *t, u32 m, const uint64_t *host, u32 bytes, bool write)
 {
     uint64_t list[WARP];
@@ -208,7 +207,7 @@ static uint64_t part_of(uint64_t all, uint64_t part, uint64_t whole)
     return whole ? (uint64_t)((double)all * (double)part / (double)whole) : all;
 }
 
-/* From the blocks that were watched to all of them. */
+/* Extrapolates from the observed blocks to all. */
 void reuse_total(const struct launch *l, struct simt_counters *c)
 {
     struct reuse_counts n = {0};
@@ -278,7 +277,8 @@ static inline uint32_t high_half(uint32_t cost)
     return cost >> 16;
 }
 
-/* The pattern is one this site had lately: its cost is known. `low` is what else it depends on. */
+/* Did this site have the pattern recently? Then its cost is known. `low`: what else the cost
+ * depends on. */
 static inline __attribute__((always_inline)) bool memo_find(struct memo *ways, const uint32_t *diff,
                                                             u32 m, u32 bytes, uint32_t low,
                                                             struct memo **out)
@@ -414,7 +414,7 @@ void count_global_one(struct warp *w, u32 m, uint64_t at, u32 bytes, bool write)
 
 /* ---- shared memory ---- */
 
-/* Most words that one bank must give to lanes of `part`. */
+/* The largest number of words that one bank must serve for lanes of `part`. */
 static uint32_t passes(uint32_t part, const uint64_t *host, uint32_t words)
 {
     uint32_t list[32][32], most = 0;

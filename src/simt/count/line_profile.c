@@ -3,10 +3,9 @@
  * line_profile.c - counters by source line.
  *
  * Instructions are known per basic block: how often each ran, times what it
- * holds of each line (sw_form.lines). Traffic is known per instruction: while
- * a profile is taken the device's table has these functions around the ones
- * that touch memory, which see what each call adds to the counters. Without a
- * profile nothing of this runs.
+ * holds of each line (sw_form.lines). Traffic is known per instruction: during a profile the
+ * device's table has these wrappers around the functions that access memory; they measure what each
+ * call adds to the counters. Without a profile none of this runs.
  */
 #include "simt/hopper/hopper.h"
 
@@ -66,7 +65,7 @@ static void p_st(struct sw_warp *sw, u32 m, u32 site)
     AROUND(dev_st(sw, m, site));
 }
 
-/* Each access is to be seen: none may go without its call. */
+/* Every access must be counted, so none may be done without a call. */
 static u8 *p_quads(struct sw_warp *sw, u32 m, u32 site, u32 write)
 {
     (void)sw;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call.h - how an entry point does its part: the device, the lock, an error that stays. */
+/* call.h - the common body of entry points: the device, the lock, sticky errors. */
 #ifndef SIMT_CUDA_CALL_H
 #define SIMT_CUDA_CALL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* copy.h - parameters of copies, fills and kernel nodes as the driver's header lays them out. */
+/* copy.h - parameters of copies, fills and kernel nodes with the driver header's layout. */
 #ifndef SIMT_CUDA_COPY_H
 #define SIMT_CUDA_COPY_H
 

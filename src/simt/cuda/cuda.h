@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuda.h - the CUDA driver and runtime interfaces over simt: what their files share.
+ * cuda.h - the CUDA driver and runtime interfaces on top of simt: declarations shared by their
+ * files.
  *
  * One shared object is libcuda.so.1 and libcudart.so.13 of a program that
  * `cutegen simt exec` starts. The program's calls become struct cu_work (a launch,
- * a copy, a fill, ...), which is done at once or, while its stream is captured,
- * added to a graph.
+ * a copy, a fill, ...), which is executed at once or, while its stream is captured, added to a
+ * graph.
  *
  * Invariants
- * 1. Work is done before the call returns, in the order of the calls: any order of
- *    streams that a program can rely on is kept, and nothing is ever pending.
+ * 1. Work is done before the call returns, in the order of the calls: this satisfies any stream
+ *    ordering that a program can rely on, and nothing is ever pending.
  * 2. Device addresses are host addresses of this process.
- * 3. One lock (cuda_lock) is held over each call; it may be taken again by the same
- *    thread, so that host functions may call back.
+ * 3. One lock (cuda_lock) is held over each call; it is recursive, so that host functions may call
+ *    back.
  *
  * Results are CUresult, an int; cudaError_t has the same numbers.
  */
@@ -61,7 +62,7 @@ enum cuda_result {
 
 /* ---- the device (core.c) ------------------------------------------------ */
 
-/* What the device says of itself; from $CUTEGEN_SIMT_EXEC, else an H200's. */
+/* The device's properties; from $CUTEGEN_SIMT_EXEC, else an H200's. */
 struct cu_gpu {
     char name[64];
     int major, minor, sms, clock_khz;
@@ -74,15 +75,15 @@ struct cuda {
     struct simt *simt;
     struct cu_gpu gpu;
     int report_fd;     /* JSON lines; -1: none */
-    int sticky;        /* a launch failed: every later call says so */
+    int sticky;        /* a launch failed: every later call returns the error */
     uint64_t launches; /* so far */
 };
 
-/* Opens the device at the first call; NULL: it cannot be opened, stderr says why. */
+/* Opens the device on the first call; NULL: it cannot be opened, and stderr says why. */
 struct cuda *cuda_get(void);
 void cuda_lock(void);
 void cuda_unlock(void);
-/* A line on stderr for people, once per text. */
+/* Prints a line on stderr, once per text. */
 void cuda_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* A call that this device does not have; CU_NOT_SUPPORTED. */
 int cuda_unsupported(const char *name);
@@ -114,15 +115,15 @@ int memory_free(struct cuda *c, void *base);
 int memory_register(struct cuda *c, void *base, size_t bytes, bool written);
 int memory_unregister(struct cuda *c, void *base);
 const struct cu_memory *memory_find(const void *at); /* NULL: not the device's */
-/* Whether so many bytes may be copied from or to it: it is the host's, or inside one allocation. */
+/* May this many bytes be copied from or to it? True for host memory and within one allocation. */
 bool memory_allows(const void *at, size_t bytes);
 void memory_module_variable(void *base, size_t bytes);
 uint64_t memory_used(void);
 
 /* ---- modules (module.c, fatbin.c) ----------------------------------------- */
 
-/* The PTX of an image for this device, in the arena. Images: PTX text, a fat binary, its wrapper.
- */
+/* The PTX of an image for this device, in the arena. Images: PTX text, a fat binary, its
+ * wrapper. */
 int fatbin_ptx(const void *image, const struct cu_gpu *g, struct arena *a, struct text *out);
 
 struct cu_function {
@@ -222,7 +223,7 @@ struct cu_stream {
     int priority;
     struct cu_graph *capture; /* NULL: not captured */
     bool capture_owner, capture_given;
-    struct cu_node **last; /* what the next captured work waits for */
+    struct cu_node **last; /* dependencies of the next captured work */
     size_t last_count;
     uint64_t id;
     struct cu_stream *next;
@@ -237,7 +238,7 @@ struct cu_event {
 };
 
 int work_run(struct cuda *c, const struct cu_work *w);
-/* Does it, or captures it. Stream NULL, 1 and 2 are the default streams. */
+/* Executes or captures it. Streams NULL, 1 and 2 are the default streams. */
 int work_submit(struct cuda *c, void *stream, struct cu_work *w);
 /* Packs kernel arguments; both forms of the driver's. */
 int work_launch(struct cuda *c, void *stream, struct cu_function *f, const struct cu_shape *shape,
@@ -271,7 +272,7 @@ struct cu_node *graph_counterpart(struct cu_graph *exec, const struct cu_node *n
 
 /* ---- entry points (entries.c) ----------------------------------------------- */
 
-/* By name and the version of CUDA the caller was built for; NULL: none. */
+/* Finds an entry point by name and by the CUDA version of the caller; NULL: none. */
 void *entry_find(const char *name, int version);
 
 #endif

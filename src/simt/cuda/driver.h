@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* driver.h - entry points of the driver that the runtime's are made of. */
+/* driver.h - driver entry points that the runtime interface uses. */
 #ifndef SIMT_CUDA_DRIVER_H
 #define SIMT_CUDA_DRIVER_H
 

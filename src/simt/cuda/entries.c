@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * entries.c - entry points by name, and answers for those that are not there.
+ * entries.c - entry points by name, and an error for missing ones.
  *
- * The names are this library's own exported symbols. The driver's tables for its own runtime are
- * not answered: NVIDIA's runtime checks that the driver is NVIDIA's, and this is not. Programs
- * that hold that runtime are given the one of this library instead (hook.c).
+ * The names are this library's own exported symbols. The driver's private tables for its runtime
+ * are not provided: NVIDIA's runtime verifies that the driver is NVIDIA's, and this one is not.
+ * Programs linked with that runtime get this library's instead (hook.c).
  */
 #include "simt/cuda/cuda.h"
 
@@ -22,7 +22,7 @@ static void *own_handle(void)
     return handle;
 }
 
-/* From which version of CUDA on a plain name means the form with this suffix. */
+/* The CUDA version from which a plain name means the form with this suffix. */
 static const struct {
     const char *name;
     int version;
@@ -80,7 +80,7 @@ API int cuGetExportTable(const void **out, const void *id)
     return CU_NOT_FOUND;
 }
 
-/* Every other call of the driver and of the runtime. */
+/* All other calls of the driver and the runtime, which are not supported. */
 #define UNSUPPORTED(name)                                                                          \
     API int name(void);                                                                            \
     API int name(void)                                                                             \

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fatbin.c - the PTX for this device out of what programs hand to the driver.
+ * fatbin.c - extract this device's PTX from the images that programs pass to the driver.
  *
  * A wrapper (what nvcc puts beside each object) points to a fat binary: a head and entries, each
  * with its kind, architecture and, where compressed, the packed size. nvcc 13 packs with zstd,
- * earlier ones with LZ4 blocks. Entries of machine code are passed over.
+ * earlier ones with LZ4 blocks. Entries with machine code are skipped.
  */
 #include "simt/cuda/cuda.h"
 

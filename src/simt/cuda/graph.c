@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * graph.c - graphs of work: nodes in the order they were added, and what each waits for.
+ * graph.c - graphs of work: nodes in the order they were added, with their dependencies.
  *
  * A clone and an instantiated graph have the same nodes in the same places, so a node of one is
  * found in the other by its position.

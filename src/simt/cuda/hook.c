@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hook.c - gives a program that was linked with the static runtime (nvcc's default) this one.
+ * hook.c - redirect a program linked with the static runtime (nvcc's default) to this one.
  *
  * Before the program's constructors run, each function of its symbol table whose name is one of
  * this library's runtime calls gets a jump to it. A program without symbol table cannot be
- * helped; its runtime then asks the driver for tables that are not there (entries.c says so).
+ * redirected; its runtime then asks the driver for missing tables, which entries.c reports.
  *
  * The CuTe DSL's library holds a static runtime without symbols, and exports each call that its
  * kernels' host code makes under another name: _cudaMalloc jumps to cudaMalloc. Python asks for it
@@ -154,10 +154,10 @@ __attribute__((constructor)) static void hook_program(void)
     munmap((void *)(uintptr_t)p.map, p.bytes);
 }
 
-/* ---- a library that exports a runtime's calls as _cudaMalloc, ... -----------------------------
- */
+/* ---- a library that exports a runtime's calls as _cudaMalloc, ...
+ * ----------------------------- */
 
-/* Where a function that is one jump goes; 0: it is not. */
+/* The target of a function that is a single jump; 0: it is not. */
 static uintptr_t jumps_to(uintptr_t at)
 {
 #if defined(__x86_64__)
@@ -208,8 +208,8 @@ static int hook_exported(const struct hooked_image *p, const ElfW(Shdr) * table,
     return hooked;
 }
 
-/* Gives the library at `path`, which the program has or will have loaded, this runtime. Returns how
- * many calls were redirected. */
+/* Redirects the library at `path`, which the program has loaded or will load, to this runtime.
+ * Returns the number of redirected calls. */
 __attribute__((visibility("default"))) int cutegen_hook_library(const char *path);
 int cutegen_hook_library(const char *path)
 {

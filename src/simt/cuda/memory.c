@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory.c - device, managed and pinned memory: mappings of this process with a guard page on
- * both sides, registered with simt at exactly the size that was asked for.
+ * memory.c - device, managed and pinned memory: mappings of this process with guard pages on both
+ * sides, registered with simt with exactly the requested size.
  *
- * What was freed is kept unreadable for a while, so that its address is not given out again and a
- * later access is a finding instead of a read of someone else's data.
+ * Freed memory is kept unreadable for a while, so that its address is not reused and a later access
+ * is a finding instead of a read of other data.
  */
 #include "simt/cuda/cuda.h"
 
@@ -155,7 +155,7 @@ int memory_unregister(struct cuda *c, void *base)
     return CU_OK;
 }
 
-/* simt has it already; copies to it are checked here. */
+/* Already registered with simt; copies to it are checked here. */
 void memory_module_variable(void *base, size_t bytes)
 {
     struct cu_memory m = {.base = (uintptr_t)base, .bytes = bytes, .kind = MEMORY_DEVICE};

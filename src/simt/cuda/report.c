@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report.c - what a launch found: a line on stderr as it happens, a JSON line for `simt exec`.
+ * report.c - report a launch's findings: a line on stderr at once, and a JSON line for `simt exec`.
  *
  * Lines are appended in one write each, so that processes which share the file do not mix.
  */

@@ -133,7 +133,7 @@ int event_record(struct cuda *c, struct cu_event *e, void *stream)
     return CU_OK;
 }
 
-/* A stream that waits for captured work is captured from then on. */
+/* A stream that waits for captured work is also captured from then on. */
 int stream_wait(void *handle, struct cu_event *e)
 {
     struct cu_stream *s = stream_of(handle);

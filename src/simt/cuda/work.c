@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* work.c - launches, copies and fills: packed, checked, done. */
+/* work.c - launches, copies and fills: pack, check and execute them. */
 #include "simt/cuda/cuda.h"
 
 #include "base/clock.h"
@@ -9,8 +9,8 @@
 
 /* ---- launches --------------------------------------------------------------- */
 
-/* What a real device would answer from now on. An access out of bounds was dropped and the kernel
- * went on, as it may on a GPU. */
+/* The error that a real device would return from now on. An out-of-bounds access was dropped and
+ * the kernel continued, as it may on a GPU. */
 static int failure(const struct simt_result *r)
 {
     int rc = r->outcome == SIMT_HANG ? CU_TIMEOUT : CU_OK;

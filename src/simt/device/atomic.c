@@ -138,8 +138,8 @@ static u64 apply(void *p, u32 esize, u32 kind, bool flush, u64 b, u64 c)
     return old;
 }
 
-/* A lock is taken and given back by compare-and-swap and exchange: what was done under
- * it comes before what is done by whoever takes it next. All locks of a block count as one. */
+/* Compare-and-swap and exchange acquire and release locks: accesses under a lock are ordered before
+ * those of its next holder. All locks of a block count as one. */
 void lock_acquires(struct warp *w)
 {
     const uint32_t *locks = w->blk->locks;
@@ -221,7 +221,7 @@ void dev_atom(struct sw_warp *sw, u32 m, const void *addr, u32 site, void *dst, 
         else if (dst)
             ((u32 *)dst)[i] = (u32)old;
     }
-    /* A warp that polls must not keep the others from going on. */
+    /* A polling warp must not keep the others from running. */
     if (atom_locks(s->kind)) {
         w->polled = true;
         if (sw->fuel > 64)

@@ -2,10 +2,9 @@
 /*
  * batched_access.c - several loads of a warp from one register at constant offsets, and stores.
  *
- * Hides: how the lanes lie. Unrolled code reads a tile with one address
- * register, so where the lanes are and whether they may go there is found out
- * once for all of the loads; what is left is copying. Whatever is not one of
- * the patterns below goes load by load.
+ * Hides: lane patterns. Unrolled code reads a tile with one address register, so lane positions and
+ * bounds are checked once for all of the loads; the rest is copying. Patterns other than those
+ * below are handled load by load.
  */
 #include "simt/device/device.h"
 #include "simt/device/lane_groups.h"

@@ -52,13 +52,13 @@ static HOT void clock_join(uint32_t *restrict into, const uint32_t *restrict fro
         into[i] = into[i] > from[i] ? into[i] : from[i];
 }
 
-/* Clocks are needed: every check, or mbarriers and what they order. */
+/* Are clocks needed? Yes with all checks, or with mbarriers and what they order. */
 static bool has_clocks(const struct blk *b)
 {
     return b->cell || b->hop;
 }
 
-/* Who waits has not moved its clock since it came, so they need to meet only now. */
+/* A waiting warp's clock has not changed since it arrived, so clocks are joined only now. */
 static HOT void clocks_meet(struct blk *b, struct barrier *bar)
 {
     for (uint32_t m = bar->waiting_mask; m; m &= m - 1)
@@ -76,7 +76,7 @@ static HOT void clocks_meet(struct blk *b, struct barrier *bar)
     }
 }
 
-/* Hardware lets it pass; what the others were to do before it may be missing. */
+/* Hardware allows it, but the work of the missing warps before the barrier may be missing. */
 static void warn_exit(struct blk *b, const struct barrier *bar)
 {
     struct warp *w = &b->warp[__builtin_ctz(bar->waiting_mask)];
@@ -205,7 +205,7 @@ s32 dev_tick(struct sw_warp *sw, u32 waiting, u32 site)
     struct warp *w = warp_of(sw);
     struct launch *l = w->t->l;
     (void)site;
-    /* A long loop only yields; one that polls (or sleeps) may need others to run. */
+    /* A long loop only yields; a polling (or sleeping) loop may need others to run. */
     bool polls = w->polled || sw->fuel == 0;
     w->polled = false;
     sw->fuel = FUEL;
@@ -402,7 +402,7 @@ static void fiber_free(struct fiber *f)
     xfree(f);
 }
 
-/* One that is too small for this kernel goes: launches of one kernel mostly follow each other. */
+/* Frees one that is too small for this kernel; consecutive launches are mostly of one kernel. */
 static struct fiber *fiber_spare(struct simt *dev, size_t bytes)
 {
     struct fiber *f = NULL;
@@ -593,8 +593,8 @@ static void retire(struct worker *t)
 }
 
 /*
- * Blocks that follow each other mostly touch memory that does: a worker takes runs of them, so that
- * what its CPU fetches ahead is its own. Towards the end runs get short, so that all end together.
+ * Consecutive blocks mostly access adjacent memory: a worker takes runs of them, so that its CPU's
+ * prefetches are useful. Runs get shorter towards the end, so that all workers finish together.
  * Blocks that may wait for each other are taken one by one.
  */
 static uint64_t next_index(struct worker *t)
@@ -632,7 +632,7 @@ bool blocks_cancel(struct worker *t, uint32_t first[3])
 void worker_run(struct worker *t)
 {
     struct launch *l = t->l;
-    /* Only a kernel that orders memory on purpose can wait for another block. */
+    /* Only a kernel with explicit memory ordering can wait for another block. */
     uint32_t resident_limit = l->k->strong ? MAX_RESIDENT : 1;
     while (!atomic_load_explicit(&l->stop, memory_order_relaxed)) {
         bool ran = false, spins = false;

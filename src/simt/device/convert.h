@@ -3,7 +3,7 @@
  * convert.h - exact conversions between the number types of PTX.
  *
  * convert_code() packs the types and modifiers of a cvt into a number;
- * convert_bits() does one conversion on raw bits, on any host the same.
+ * convert_bits() does one conversion on raw bits, with the same result on every host.
  */
 #ifndef SIMT_CONVERT_H
 #define SIMT_CONVERT_H

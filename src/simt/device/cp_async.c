@@ -86,7 +86,7 @@ void dev_cp_async(struct sw_warp *sw, u32 m, const void *dst, const u64 *src, co
     c->site = site;
     if (w->blk->cell)
         race_copy_begin(w, c);
-    /* The data come past the banks' pipe: one pass, whatever the pattern. */
+    /* The data bypass the shared-memory banks' arbitration: one pass, whatever the pattern. */
     w->t->n.async_copies++;
     w->t->n.async_bytes += (uint64_t)size * (uint64_t)__builtin_popcount(m);
     if (w->t->l->dev->config.counters) {
@@ -101,7 +101,7 @@ void dev_cp_commit(struct sw_warp *sw)
 {
     struct warp *w = warp_of(sw);
     if (w->groups == ARRAY_LEN(w->group_end)) {
-        /* More groups than anyone counts: the oldest two become one. */
+        /* More groups than can be waited for separately: merges the oldest two. */
         memmove(w->group_end, w->group_end + 1,
                 (ARRAY_LEN(w->group_end) - 1) * sizeof *w->group_end);
         w->groups--;

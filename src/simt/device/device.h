@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device.h - inside of the device: who holds what while a grid runs.
+ * device.h - internals of the device: its data structures while a grid runs.
  *
  *   struct simt     the device: configuration, allocations, findings
  *   struct launch   one grid
@@ -8,8 +8,8 @@
  *   struct blk      one resident block: shared memory, its shadow, barriers, warps
  *   struct warp     one warp: its fiber, its copies in flight, its clock
  *
- * Which file does what: src/simt/README.md. What a file gives to others stands below,
- * under its name.
+ * src/simt/README.md lists the files. Functions shared between files are declared below, under the
+ * file's name.
  *
  * Invariants
  * 1. A blk and everything in it is touched by one worker only.
@@ -29,8 +29,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* Loops over lanes are worth the host's wider vectors. clang 14 gives clones names of its own,
- * which other files do not find; under a sanitizer they would run before it is ready. */
+/* Loops over lanes profit from the host's wider vectors. Not with clang 14, whose clones get names
+ * that other files cannot link, nor under a sanitizer, where they would run before it is ready. */
 #if defined(__x86_64__) && !defined(__clang__) && !defined(SANITIZED)
 #define CLONES
 #define HOT __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
@@ -78,7 +78,7 @@ struct simt {
     size_t alloc_count, alloc_cap;
     struct simt_module *modules;
     pthread_mutex_t lock;
-    struct fiber **spare; /* of launches that are over: their stacks are there already */
+    struct fiber **spare; /* workers of finished launches, whose stacks can be reused */
     uint32_t spare_count;
 };
 
@@ -93,7 +93,7 @@ struct launch {
     uint32_t smem_bytes, nthreads, nwarps;
     uint64_t blocks, sample; /* blocks or clusters of the grid; those to run */
     uint64_t marks;          /* blocks of the grid */
-    bool direct;             /* check full: the cells are asked by others, too, and must know all */
+    bool direct;             /* check full: others also read the cells, so they must be complete */
     bool orders;             /* blocks may be ordered: by fences, locks, clusters */
     uint32_t *fences;        /* check full, and they may: how many each block executed */
     void *grid_space;        /* cooperative: barrier of the grid */
@@ -117,16 +117,16 @@ struct launch {
 struct range {
     uint64_t lo, hi;
     struct alloc *alloc;
-    uint64_t last; /* where the last row was: the next is likely as far on */
+    uint64_t last; /* place of the last row: the next is probably at the same distance */
 };
 
-/* All of [at, at + bytes), also where at + bytes is past the last address there is. */
+/* Is [at, at + bytes) entirely inside? Correct even if at + bytes overflows. */
 static inline bool range_has(const struct range *c, uint64_t at, uint64_t bytes)
 {
     return at >= c->lo && at <= c->hi && bytes <= c->hi - at;
 }
 
-/* The last pattern of addresses of a site and what it costs: patterns repeat. */
+/* The last address pattern of a site and its cost, because patterns repeat. */
 struct memo {
     uint32_t diff[WARP], mask, bytes, known; /* known: which costs are */
     uint32_t cost[32];                       /* by the low bits of the first address */
@@ -163,28 +163,28 @@ struct warp {
     uint32_t group_end[32], groups; /* committed groups as prefix lengths */
     uint32_t clock[CLOCKS];         /* what it knows of the others; own entry: its time */
     u64 *log;                       /* check full: where w.log begins; shared_race_log.c */
-    uint32_t log_time;              /* of what is first in it */
+    uint32_t log_time;              /* time of its first entry */
     struct warp_hopper *hop;        /* hopper.h; NULL until something of sm_90 is used */
 };
 
 struct barrier {
     uint32_t arrived, expected, waiting_mask, arrive_mask, result, site;
     bool used, fences;                                      /* fences: `fenced` is not all 0 */
-    uint32_t clock[CLOCKS], fenced[CLOCKS], tensor[CLOCKS]; /* 0 as long as they are not used */
+    uint32_t clock[CLOCKS], fenced[CLOCKS], tensor[CLOCKS]; /* 0 while they are not used */
 };
 
-/* Who touched 4 bytes of shared memory last. Times are of the warp's clock. */
+/* The last accesses to 4 bytes of shared memory. Times are those of the warp's clock. */
 struct cell {
     uint32_t wtime, rtime;
     uint16_t wsite, rsite;
     uint8_t wwarp, wlane, rwarp;
-    uint8_t wbytes, rbytes, init, flight; /* byte masks; flight: a copy is under way */
+    uint8_t wbytes, rbytes, init, flight; /* byte masks; flight: a copy is in flight */
     uint8_t rlane[4];                     /* of each byte */
     uint32_t rmask[2], rgen;              /* of each half, which warps */
 };
 enum { LANE_MANY = 255, LOG_ENTRIES = 512, LATE_KNOWN = 1024 };
 
-/* An access, or several alike, that was not entered into the cells yet: shared_race_deferred.c. */
+/* An access, or several equal ones, not yet entered into the cells: shared_race_deferred.c. */
 struct late {
     uint32_t site, sites, warp, time, gen, mask;
     uint32_t words;        /* of each lane */
@@ -216,19 +216,19 @@ struct blk {
     size_t late_lanes, late_lane_cap;
     uint16_t *stored, *loaded; /* per word: shared_race_deferred.c */
     uint8_t *full;             /* per word: all of it was stored to */
-    uint16_t epoch;            /* the first of its marks; goes on from block to block */
-    bool quiet;                /* nothing written since all warps met */
+    uint16_t epoch;            /* the first of its marks; continues from block to block */
+    bool quiet;                /* nothing was written since all warps last synchronised */
     bool armed;                /* and loads without a call are in the warps' logs */
     uint32_t quiet_reads;      /* loads by call meanwhile */
     bool dirty;                /* the cells were used */
     uint32_t flights;          /* asynchronous copies under way, by lane */
-    uint32_t hidden;           /* those the cells do not know of yet, by instruction */
+    uint32_t hidden;           /* accesses not yet in the cells, by instruction */
     uint32_t gen;              /* barriers completed */
-    uint32_t locks[MAX_WARPS]; /* clock of those that gave locks back */
+    uint32_t locks[MAX_WARPS]; /* clock of the releases of locks */
     uint8_t *smem_alloc, *local;
     u64 *logs;
     struct block_log *log;   /* check full: block_log.c */
-    uint32_t written;        /* words from the first on that are full */
+    uint32_t written;        /* number of leading words that are full */
     struct cluster *cluster; /* hopper.h; NULL: launched without */
     struct hopper *hop;
     struct blk *next;
@@ -258,12 +258,12 @@ struct spread {
 struct worker {
     struct launch *l;
     struct blk *active, *free;
-    struct fiber **fibers; /* all of this worker's; each stays where it is */
+    struct fiber **fibers; /* all fibers of this worker; they never move */
     struct fiber **idle;   /* those no warp runs on */
     uint32_t fiber_count, idle_count;
     struct range *cache;        /* per site */
     struct memo *memo;          /* MEMO_WAYS per site */
-    struct sw_fast *fast;       /* per site: what kernels may do without a call */
+    struct sw_fast *fast;       /* per site: accesses that kernels may do without a call */
     struct sure *sure;          /* per site; check full */
     uint8_t *wanted;            /* per first site of a group of loads: batched_access.c */
     struct spread *spread;      /* likewise */
@@ -271,7 +271,7 @@ struct worker {
     uint64_t *counts;
     struct site_use *use; /* per site, or NULL */
     struct simt_counters n;
-    struct reuse *reuse; /* of the blocks that are watched, or NULL */
+    struct reuse *reuse; /* for observed blocks, or NULL */
     bool watching;
     struct reuse_counts seen;
     uint32_t watched;
@@ -279,7 +279,7 @@ struct worker {
     uint64_t share;                   /* blocks it will run, about */
     uint64_t atomic_low, atomic_high; /* global addresses */
     void *wgmma_scratch, *tcgen05_work;
-    uint64_t progress_seen; /* cluster.c: when no warp could go on last */
+    uint64_t progress_seen; /* cluster.c: when no warp could continue last */
     uint32_t idle_rounds;
     pthread_t thread;
     bool started, failed;
@@ -295,14 +295,14 @@ static inline const struct sw_site *site_of(const struct warp *w, uint32_t site)
     return &w->t->l->k->sites[site];
 }
 
-/* Where in shared memory the instruction may be: *begin, and so many bytes. */
+/* The part of shared memory that the instruction may access: *begin, and its size in bytes. */
 static inline u32 smem_window(const struct warp *w, const struct sw_site *s, u32 *begin)
 {
     *begin = s->begin;
     return s->end ? s->end - s->begin : w->blk->b.smem_bytes;
 }
 
-/* The lanes of an instruction's register number i; NULL when it is not wanted. */
+/* The lanes of an instruction's register number i; NULL if it is unused. */
 static inline void *reg_lanes(const struct warp *w, const struct sw_site *s, u32 i)
 {
     u32 at = w->t->l->k->regs[s->regs + i];
@@ -312,7 +312,7 @@ static inline void regs_lanes(const struct warp *w, const struct sw_site *s, u32
                               void **out)
 {
     const u32 *at = w->t->l->k->regs + s->regs + first;
-    u8 *fr = w->w.fr; /* what is written through out may be any of these, as far as is known */
+    u8 *fr = w->w.fr; /* (it may alias any of these) */
     for (u32 i = 0; i < n; i++)
         out[i] = at[i] == SW_NONE ? NULL : fr + at[i];
 }
@@ -320,7 +320,7 @@ static inline void regs_lanes(const struct warp *w, const struct sw_site *s, u32
 /* shared_race_log.c */
 void log_mark(struct warp *w); /* what comes is of another time */
 
-/* Everything before now is ordered before what the warp does next. */
+/* Orders everything so far before the warp's next accesses. */
 static inline void clock_tick(struct warp *w)
 {
     w->clock[w->w.id]++;
@@ -330,7 +330,7 @@ static inline void clock_tick(struct warp *w)
         w->log_time = w->clock[w->w.id];
 }
 
-/* The block has executed one: what it wrote may be handed to others. */
+/* The block has executed a fence: what it wrote may be published to others. */
 static inline void fence_count(const struct warp *w)
 {
     if (w->t->l->fences)
@@ -346,8 +346,8 @@ struct finding_where {
     struct warp *w;
     uint32_t lane, site;
 };
-/* Findings of one cause are one, with a count. Whoever reports goes on: no launch ends because it
- * has reported too often. */
+/* Findings with one cause are merged and counted. The caller continues: no launch ends because of
+ * too many reports. */
 void finding_add(const struct finding_where *at, enum simt_finding_kind kind, uint64_t address,
                  const struct alloc *near, int other_warp, int other_lane, int other_site,
                  const char *fmt, ...) __attribute__((format(printf, 8, 9)));
@@ -355,7 +355,7 @@ void finding_add(const struct finding_where *at, enum simt_finding_kind kind, ui
 /* block_scheduler.c */
 void spare_release(struct simt *dev);
 void worker_run(struct worker *t);
-/* Takes a block (the first of a cluster) that has not begun, so that it never will; false: none is
+/* Takes a block (the first of a cluster) that has not begun out of the grid; false: none is
  * left. */
 bool blocks_cancel(struct worker *t, uint32_t first[3]);
 size_t stack_bytes(const struct launch *l); /* of one warp */
@@ -380,7 +380,7 @@ u8 *dev_quads(struct sw_warp *, u32 m, u32 site, u32 write);
 u64 dev_ldu(struct sw_warp *, u32 m, u64 addr, u32 site);
 void dev_ldun(struct sw_warp *, u32 m, u64 addr, u32 site, u64 *out);
 u32 dev_isspace(struct sw_warp *, u32 space, u64 addr);
-/* Host addresses for the lanes, checked; lanes that may not go are dropped from *m. */
+/* Checked host addresses of the lanes; lanes that fail a check are removed from *m. */
 void lanes_resolve(struct warp *w, u32 *m, const void *addr, u32 site, u32 bytes, bool write,
                    uint64_t *host, enum sw_space *space);
 /* spread_access.c: global memory, lanes that lie as they did the last time; _new: as they may the
@@ -388,7 +388,8 @@ void lanes_resolve(struct warp *w, u32 *m, const void *addr, u32 site, u32 bytes
 bool load_spread(struct warp *w, u32 m, u32 site, const u64 *a);
 bool load_spread_new(struct warp *w, u32 m, u32 site, const u64 *a, void *const *dst);
 bool store_spread(struct warp *w, u32 m, u32 site, const u64 *a, void *const *src);
-/* All lanes in the block's own shared memory: their places, quickly. false: ask lanes_resolve(). */
+/* Fast path for lanes all in the block's own shared memory: their offsets. False: use
+ * lanes_resolve(). */
 bool lanes_shared(struct warp *w, const void *addr, u32 site, u32 bytes, u32 *at);
 void lanes_check_source(struct warp *w, u32 *m, u32 site, u32 size, const uint64_t *from,
                         const u32 *bytes);
@@ -403,23 +404,23 @@ void count_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum s
 void count_global_row(struct warp *w, uint64_t at, u32 bytes, enum shape shape, bool write);
 void count_global_one(struct warp *w, u32 m, uint64_t at, u32 bytes, bool write); /* all there */
 void count_shared(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site);
-/* n requests whose lanes lie as at[] does. */
+/* n requests with the lane pattern at[]. */
 void count_shared_many(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n, bool one_place);
-/* n requests whose lanes lie at first + at[] and their offsets. */
+/* n requests with lanes at first + at[] plus their offsets. */
 void count_global_many(struct warp *w, uint64_t first, const u32 *at, u32 bytes, u32 site, u32 n);
 void count_atomic(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site, bool shared);
 void reuse_span(struct worker *t, uint64_t at, uint64_t bytes, bool write, bool cached);
-void reuse_block(struct worker *t); /* a block begins: is it watched? */
+void reuse_block(struct worker *t); /* a block begins: is it observed? */
 void reuse_free(struct worker *t);
 void reuse_total(const struct launch *l, struct simt_counters *c);
 
-/* global_shadow.c: As shadow_global() for lanes side by side, when there is nothing to report. */
+/* global_shadow.c: Fast path of shadow_global() for contiguous lanes; true: nothing to report. */
 bool shadow_row(struct warp *w, uint64_t at, u32 bytes, u32 site, bool write);
 void shadow_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site, bool write);
 void shadow_atomic(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site);
-/* By the asynchronous proxy, on behalf of a lane. */
+/* An access by the asynchronous proxy on behalf of a lane. */
 void shadow_bulk(struct warp *w, u32 lane, const uint64_t *host, u32 bytes, u32 site, bool write);
-bool shadow_quiet(const struct alloc *x); /* nothing can be wrong with reading it */
+bool shadow_quiet(const struct alloc *x); /* reads of it need no check */
 
 /* shared_race.c */
 void race_atomic(struct warp *w, u32 lane, uint64_t at, u32 bytes, u32 site);
@@ -430,11 +431,11 @@ void race_note_read(struct warp *w, u32 lane, u32 site, uint32_t at, u32 bytes);
 void race_reset(struct blk *b);
 void race_ends(struct blk *b);     /* its last warp has left */
 void race_some_met(struct blk *b); /* a barrier of some warps is about to complete */
-/* All warps met: everything before is ordered before everything after. */
+/* All warps synchronised: everything before is ordered before everything after. */
 void race_all_met(struct blk *b);
-/* n loads at at[] + their offsets: true when there is nothing more to do about them now. */
+/* n loads at at[] + their offsets; true: nothing more to do now. */
 void race_enter(struct blk *b); /* the caller will inspect the cells itself */
-/* Whole rows of 16 bytes at at[] of the lanes m: likewise. */
+/* The same for rows of 16 bytes at at[] of the lanes m. */
 bool race_rows_later(struct warp *w, u32 m, const uint64_t *host, u32 site);
 bool race_row(struct warp *w, u32 first, u32 bytes, u32 site, bool write);  /* lanes side by side */
 bool race_read_same(struct warp *w, u32 m, u32 first, u32 bytes, u32 site); /* at one place */
@@ -448,8 +449,8 @@ void dev_cp_wait(struct sw_warp *, u32 left, u32 site);
 void cp_land_all(struct warp *w);
 
 u64 atom_combine(u32 kind, u64 old, u64 b, u64 c);
-/* What was done under a lock or before a fence comes before what is done by whoever then takes the
- * lock or reads a flag. */
+/* Orders accesses under a lock or before a fence before those of a thread that later takes the lock
+ * or reads a flag. */
 void lock_releases(struct warp *w);
 void lock_acquires(struct warp *w);
 

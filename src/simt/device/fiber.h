@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fiber.h - a stack of its own and a switch to it, for x86_64 and aarch64.
+ * fiber.h - coroutines with their own stacks, for x86_64 and aarch64.
  *
  *     fiber_init(&f, bytes)   maps a stack with a guard page below it
  *     fiber_start(&f, fn, x)  the next resume runs fn(x), which must not return

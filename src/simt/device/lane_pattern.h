@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lane_pattern.h - do the addresses of 32 lanes lie as they are thought to?
+ * lane_pattern.h - do the addresses of 32 lanes match an expected pattern?
  *
- * On aarch64 four sums side by side: gcc makes one chain of them, and every access waits for it.
+ * On aarch64 with four independent sums, because gcc would make one dependency chain.
  */
 #ifndef SIMT_LANE_PATTERN_H
 #define SIMT_LANE_PATTERN_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lane_transpose.h - 16 bytes of each lane to four registers of a word each, and back.
+ * lane_transpose.h - transpose 16 bytes per lane to four one-word registers, and back.
  *
  * Sixteen lanes at a time: lane i, i + 4, i + 8 and i + 12 lie in one vector, so that four vectors
  * and eight shuffles inside quarters of them give each register its lanes in order. Where a vector

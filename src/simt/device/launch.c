@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * launch.c - check a launch as a real device does, run it, gather its result.
+ * launch.c - check a launch like a real device, run it, collect its result.
  */
 #include "simt/check/global_shadow.h"
 #include "simt/hopper/hopper.h"
@@ -194,7 +194,7 @@ static void begin_shadows(const struct launch *l)
             shadow_begin(l->dev->alloc[i].shadow, l->marks, l->fences != NULL);
 }
 
-/* A sample stands for the whole grid. */
+/* Scales a sample's counters to the whole grid. */
 static void scale_counters(const struct launch *l, struct simt_counters *c)
 {
     uint64_t *v = (uint64_t *)c;
@@ -262,7 +262,7 @@ static const struct sw_kernel *kernel_named(const struct simt_module *m, const c
     return NULL;
 }
 
-/* Gives back what the grid used; false: a worker had no memory for its stacks. */
+/* Releases what the grid used; false: a worker had no memory for its stacks. */
 static bool end_launch(struct launch *l)
 {
     bool ok = true;

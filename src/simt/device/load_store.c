@@ -2,10 +2,9 @@
 /*
  * load_store.c - the data of loads and stores, with the common cases first.
  *
- * Hides: the fast cases. Nearly every access of a good kernel has all lanes
- * side by side or at one place, inside the buffer this instruction touched
- * last; that is one comparison of addresses, one of bounds, one copy. All
- * else goes through lanes_resolve() (memory.c).
+ * Hides: the fast cases. Nearly every access of a good kernel has all lanes contiguous or at one
+ * place, inside the buffer that this instruction accessed last: one comparison of addresses, one of
+ * bounds, one copy. Everything else goes through lanes_resolve() (memory.c).
  */
 #include "simt/device/device.h"
 #include "simt/device/lane_pattern.h"
@@ -248,7 +247,7 @@ static inline __attribute__((always_inline)) bool fast_case(const struct warp *w
            fast_global(w, s, addr, bytes, site, f);
 }
 
-/* With every check on: what they have to say of a row or one place can be said at once. */
+/* With all checks on: checks a row or a single place at once. */
 static bool checks_done(struct warp *w, const struct fast *f, u32 bytes, u32 site, bool write)
 {
     if (w->t->l->dev->config.check != SIMT_CHECK_FULL)
@@ -275,7 +274,7 @@ static inline void fast_count(struct warp *w, const struct fast *f, u32 bytes, b
     count_global_row(w, f->at, bytes, f->shape, write);
 }
 
-/* The instruction may go there again without a call (abi.h). */
+/* Allows the instruction to access this place again without a call (abi.h). */
 static inline void learn(const struct warp *w, u32 site, u32 span, bool write)
 {
     const struct simt_config *cfg = &w->t->l->dev->config;
@@ -299,7 +298,7 @@ static inline void learn(const struct warp *w, u32 site, u32 span, bool write)
         f->room = 0;
 }
 
-/* A loop around this may wait for another warp: look soon. */
+/* A loop around this may wait for another warp: return to the scheduler soon. */
 static inline void may_poll(struct sw_warp *sw, const struct sw_site *s)
 {
     if (!(s->flags & SW_STRONG))
@@ -639,7 +638,7 @@ HOT void dev_sta(struct sw_warp *sw, u32 m, u64 base, u32 wrapped, u32 site)
     store(sw, m, site, lanes);
 }
 
-/* No check has more to say of a read inside that buffer. */
+/* A read inside that buffer needs no further check. */
 static inline bool quiet(const struct warp *w, const struct range *c)
 {
     return w->t->l->dev->config.check != SIMT_CHECK_FULL || (c->alloc && shadow_quiet(c->alloc));

@@ -5,8 +5,8 @@
  * Hides: which space an address is in, the fast cases (lanes side by side,
  * all lanes at one place), the checks and the traffic counters.
  *
- * An access goes: lane addresses -> host addresses with checks -> data.
- * Lanes that fail a check are dropped and reported; the rest goes on.
+ * Steps of an access: lane addresses -> host addresses with checks -> data. Lanes that fail a check
+ * are reported and dropped; the others continue.
  */
 #include "simt/check/block_log.h"
 #include "simt/hopper/hopper.h"

@@ -16,12 +16,12 @@
 void mma_half(void *const *d, const void *const *a, const void *const *b, const void *const *c,
               int k, bool bf);
 
-/* Whether this machine is quick at d += a b for 16 k with the rows of b at hand: mma_half_rows().
- */
+/* Is mma_half_rows() (d += a b for 16 k, with the rows of b at hand) fast on this
+ * machine? */
 bool mma_half_direct(bool bf);
 void mma_half_rows(void *const *d, const void *const *a, const half8 *b, bool bf);
 
-/* Which column stands at place i of such a row. */
+/* The column at position i of such a row. */
 static inline int mma_half_column(int i, bool bf)
 {
     return bf ? i : i < 4 ? 2 * i : 2 * i - 7;

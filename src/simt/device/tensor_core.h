@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tensor_core.h - matrix products rounded as the tensor cores round them. */
+/* tensor_core.h - matrix products with the rounding of tensor cores. */
 #ifndef SIMT_TENSOR_CORE_H
 #define SIMT_TENSOR_CORE_H
 
 #include "simt/ptx/mma_shapes.h"
 #include "simt/simt.h"
 
-/* Whose flops an instruction of this kind counts; flops: of one warp. */
+/* The type under which an instruction of this kind is counted; flops: per warp. */
 enum simt_tensor_type mma_type(uint32_t kind, uint64_t *flops);
 enum simt_tensor_type wgmma_type(uint32_t kind, uint64_t *flops);
 

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tensor_core_rounding.c - one element of a matrix product, rounded as the tensor
- * cores round it.
+ * tensor_core_rounding.c - one element of a matrix product with the rounding of tensor cores.
  *
  * A tensor core takes the products of a step of k and the accumulator, shifts
  * each to the largest exponent among them, drops what falls below a fixed
  * number of fraction bits, adds the rest exactly and cuts the sum to f32. The
  * exponent of a product is the sum of its factors' exponents, whether or not
- * its value reaches 2. How many products a step has and how many bits are kept
- * is of the machine; here it is the H200's (tests/simt/hardware.txt). m8n8k4 of
- * f16, which no machine since sm_70 has in hardware, is only summed exactly.
+ * its value reaches 2. The number of products per step and of bits kept depends on the GPU; here
+ * they are the H200's (tests/simt/hardware.txt). m8n8k4 of f16, which no machine since sm_70 has in
+ * hardware, is only summed exactly.
  *
  * wgmma takes all products of an instruction in one step. With factors of 8
  * bits it keeps 13 fraction bits, in the terms and in the sum

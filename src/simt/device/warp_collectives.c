@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* outside: lanes that read from a lane which is not there, so that they get anything. At the end of
- * a sum or a scan some do, and their values are not used; so only the lane with the result counts:
- * the first, or the last. */
+/* outside: lanes that read from a missing lane and so get an undefined value. At the end of a sum
+ * or a scan some lanes do, and their values are not used; so only the lane with the result is
+ * checked: the first, or the last. */
 static void shuffle_check(struct warp *w, u32 m, u32 mode, u32 outside, const u8 *from, u32 site)
 {
     u32 first = m & (0 - m), last = UINT32_C(1) << (31 - __builtin_clz(m));

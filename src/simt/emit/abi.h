@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * abi.h - what translated kernels and the device know of each other.
+ * abi.h - the interface between translated kernels and the device.
  *
- * Its text is part of every translated kernel (embedded at build time), so it
- * includes nothing. A change of any layout or meaning needs a new
+ * Its text is part of every translated kernel (embedded at build time), so it includes nothing. A
+ * change of any layout or meaning needs a new
  * SIMT_ABI_VERSION: it is part of the cache key and is checked at load.
  */
 #ifndef SIMT_ABI_H
@@ -151,8 +151,8 @@ struct sw_ops {
     /* Lane l is at base + stride * l, and by `wrap` off where its bit in w is set. */
     void (*lda)(struct sw_warp *, u32 m, u64 base, u32 w, u32 site);
     void (*sta)(struct sw_warp *, u32 m, u64 base, u32 w, u32 site);
-    /* Where all 32 lanes have 16 bytes each, side by side, and may touch them; NULL: use ld or st.
-     */
+    /* Where all 32 lanes have 16 bytes each, side by side, and may touch them; NULL: use ld or
+     * st. */
     u8 *(*quads)(struct sw_warp *, u32 m, u32 site, u32 write);
     u64 (*ldu)(struct sw_warp *, u32 m, u64 addr, u32 site); /* one place for all lanes */
     void (*ldun)(struct sw_warp *, u32 m, u64 addr, u32 site, u64 *out);

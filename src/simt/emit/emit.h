@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * emit.h - write a kernel as C: what the writers share.
+ * emit.h - write a kernel as C: declarations shared by the writers.
  *
  * emit_kernel() (emit.c) drives: per block a schedule of items, each either
  * one scalar or memory instruction or a segment of lane-parallel ones.
  * emit_operand.c turns operands into C text, emit_alu.c writes arithmetic from
- * ptx_ops.def, emit_memory.c memory, emit_warp.c what concerns the whole warp.
+ * ptx_ops.def, emit_memory.c memory accesses, emit_warp.c operations of the whole warp.
  *
  * Names in the C text: r12 a uniform register, p12 the bits of a varying
  * predicate, v12_3 the third value of a varying register inside a segment,
  * fr the frame with the lanes of varying registers, m the active lanes.
  *
- * The first instruction that cannot be written sets `failed` and the error;
- * the writers then go on harmlessly and the caller stops.
+ * The first instruction that cannot be written sets `failed` and the error; the writers then do
+ * nothing and the caller stops.
  */
 #ifndef SIMT_EMIT_H
 #define SIMT_EMIT_H
@@ -90,13 +90,13 @@ struct emit {
     /* the segment being written stores these words itself, or NULL */
     const struct insn *quad_store;
     int quad_site;
-    int *final; /* index of its last definition in this segment, -1: stays inside */
+    int *final; /* index of its last definition in this segment; -1: not needed after it */
     int stamp;
     int temp;
-    bool parks; /* some collective may have to wait for lanes */
+    bool parks; /* a collective may have to wait for lanes */
     int block;  /* being written */
-    /* Blocks that run once in a kernel with many memory instructions: there those are calls, which
-     * the compiler is soon done with. NULL: none. */
+    /* Blocks that run once in a kernel with many memory instructions, which are then written as
+     * calls to save compile time. NULL: none. */
     bool *once;
     uint64_t shared_static, shared_align, dynamic_at;
     bool uses_dynamic;
@@ -106,7 +106,7 @@ struct emit {
     struct error *err;
 };
 
-/* Lanes that wait need their value of the register: a result is blended in. */
+/* Waiting lanes need their own value of the register, so a result is blended in. */
 static inline bool keeps(const struct emit *e, int reg)
 {
     return block_keeps(&e->ir->block[e->block], reg);
@@ -134,10 +134,10 @@ bool operand_uniform(const struct emit *e, const struct opnd *o);
 const char *symbol_address(struct emit *e, const struct insn *in, const struct opnd *o);
 
 /* The current value of a varying register in the running segment. */
-/* The one word all lanes of this chunk have, or NULL. */
+/* The word that all lanes of this chunk share, or NULL. */
 const char *segment_word(struct emit *e, const struct opnd *o);
 const char *segment_value(struct emit *e, int reg);
-/* A name for the register's next value, which is then the current one. */
+/* A new name for the register's value, which becomes the current one. */
 const char *segment_next(struct emit *e, int reg);
 /* A chunk of the lanes has it from one place of shared memory, and NEON multiplies by one word. */
 bool is_one_word(const struct emit *e, int reg);
@@ -196,7 +196,7 @@ bool emit_defines(const struct emit *e, const int *insn, int count, int reg);
 void emit_call(struct emit *e, const struct insn *in);
 /* The registers of the next site, one after the other; -1: none. */
 void site_reg(struct emit *e, int offset);
-/* What address_of(), spread_address() and site_reg() left goes into the site. */
+/* Writes what address_of(), spread_address() and site_reg() prepared into the site. */
 int emit_site(struct emit *e, const struct insn *in, enum ptx_space space, unsigned esize, int vec,
               unsigned flags, int64_t off, unsigned kind);
 /* A load of 32 words in a row, known to be one when the kernel is written. */

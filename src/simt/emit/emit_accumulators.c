@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * emit_accumulators.c - tiles of multiply-adds: each sum stays in one register of the machine.
+ * emit_accumulators.c - tiles of multiply-adds: keep each sum in one machine register.
  *
- * Hides: that gcc, left alone, moves sums from register to register between multiply-adds, which
- * costs NEON as much as one of those.
+ * Hides: that gcc otherwise moves sums between registers, which on NEON costs as much as a
+ * multiply-add.
  *
  * Only for segments of nothing else, whose sums fit and whose factors are a vector and one word:
  * the products of matrices that list_schedule.c cuts into tiles.
@@ -40,7 +40,7 @@ static bool reads(const struct insn *in, int reg)
     return false;
 }
 
-/* The sum as it was before this instruction is not asked for again. */
+/* The sum's value before this instruction is not used again. */
 static bool consumed(const struct emit *e, const struct item *it, int at)
 {
     const struct insn *in = &e->k->insn[it->insn[at]];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * emit_affine.c - registers that are base + stride * lane: a12 is the base, w12
- * the lanes behind a wrap (affine.h).
+ * emit_affine.c - registers that are base + stride * lane: a12 is the base, w12 the lanes after a
+ * wrap (affine.h).
  */
 #include "simt/emit/emit.h"
 

@@ -2,8 +2,8 @@
 /*
  * emit_cvt.c - cvt in all its forms.
  *
- * The conversions real kernels lean on are written as vector code; every
- * other one goes lane by lane through the device's exact conversion.
+ * Frequent conversions are written as vector code; all others use the device's exact conversion
+ * lane by lane.
  */
 #include "simt/device/convert.h"
 #include "simt/emit/emit.h"

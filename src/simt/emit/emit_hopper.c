@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * emit_hopper.c - what sm_90 added, as calls: clusters, mbarriers, bulk
- * copies, wgmma. Addresses go as 64-bit lanes with their offset added, so the
- * device sees one form.
+ * emit_hopper.c - sm_90's instructions as calls: clusters, mbarriers, bulk copies, wgmma. Addresses
+ * are passed as 64-bit lanes with their offset added, so the device needs only one form.
  */
 #include "simt/emit/emit.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * emit_loop.c - a loop of one block that only computes: each chunk of lanes
- * turns by itself, with its registers in the machine's, until its lanes are done.
+ * emit_loop.c - a loop of one block that only computes: each chunk of lanes iterates by itself, in
+ * machine registers, until its lanes are done.
  *
- * Hides: that lanes which are done stop changing, and that a chunk which turns
- * for long comes back to the warp's own loop, where the device may look.
+ * Hides: that finished lanes keep their values, and that a chunk with many iterations returns to
+ * the warp's loop, where the device can check for the end of the launch.
  *
  * The block is a loop of itself by a predicate that varies; nothing in it is a
  * call; scalars in it do not change from turn to turn. What is needed after

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * emit_move.c - moves and what only rearranges bits: mov and its packs, cvta,
+ * emit_move.c - moves and other operations that only rearrange bits: mov and its packs, cvta,
  * parameters, lop3, carries, logic of predicates.
  */
 #include "simt/emit/emit.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * emit_vector_access.c - four words of each lane, side by side in global memory: segments read them
- * where they lie and write them where they go.
+ * emit_vector_access.c - four words of each lane, contiguous in global memory, which segments read
+ * and write directly.
  *
  * Hides: that a chunk then waits for its own part of memory only, while the others compute; and
  * where lanes do not lie side by side (R->quads says so), that the values go by way of 512 bytes of
  * the frame which look as memory would.
  *
- * A row that is written may not lie across one that the same segment still reads.
+ * A row that is written must not overlap one that the same segment still reads.
  */
 #include "simt/emit/emit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * emit_warp.c - what concerns the warp or the block as a whole: shuffles,
- * votes, barriers, matrix instructions, fences, traps and printing.
+ * emit_warp.c - operations of the whole warp or block: shuffles, votes,
+ * barriers, matrix instructions, fences, traps and printing.
  */
 #include "simt/emit/emit.h"
 

@@ -12,9 +12,9 @@
  * compiler is ERROR_MACHINE.
  *
  * The cache is content-addressed: translator version, compiler and its flags,
- * and the C text made from the PTX. Files appear whole, by rename; two
- * processes may work on the same entry. cutegen itself uses so_path: its own
- * cache is on the trusted side (toolchain/simtc.c).
+ * and the C text made from the PTX. Files are created by rename, so always complete; two processes
+ * may work on the same entry. cutegen itself uses so_path: its own cache is on the trusted side
+ * (toolchain/simtc.c).
  */
 #ifndef SIMT_TRANSLATE_H
 #define SIMT_TRANSLATE_H
@@ -22,7 +22,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-/* Where a translation failed, for programs; for people it is in the struct error. */
+/* Where a translation failed, for programs; the struct error has it for people. */
 struct simt_refusal {
     const char *kernel, *instruction, *file;
     int line, ptx_line;
@@ -31,7 +31,7 @@ struct simt_refusal {
 struct translate_options {
     const char *cc;               /* NULL: $CUTEGEN_CC, else gcc, cc or clang on $PATH */
     const char *cache_dir;        /* NULL: the product's cache */
-    const char *so_path;          /* written here instead, and no cache is used; NULL: the cache */
+    const char *so_path;          /* write it here and do not use the cache; NULL: use the cache */
     int lanes;                    /* per vector: 4, 8, 16; 0: what this host has */
     bool no_cache;                /* compile even when the cache has it */
     int deadline_ms;              /* of the compiler; 0: ten minutes */

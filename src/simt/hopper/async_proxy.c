@@ -4,11 +4,11 @@
  *
  * Ordinary and asynchronous accesses reach memory by different paths. What a thread wrote (or read)
  * in the ordinary way is ordered before an asynchronous access only by a fence.proxy.async on the
- * way between the two: each warp therefore has a second clock, of what it knows to be fenced. It is
- * handed on at barriers as the first one is.
+ * way between the two: each warp therefore has a second clock, of what it knows to be fenced.
+ * Barriers pass it on like the first one.
  *
- * Asynchronous reads hold their bytes from the instruction to its wait, and
- * count as reads of the waiting warp at that moment.
+ * Asynchronous reads hold their bytes from the instruction to its wait, and then count as reads of
+ * the waiting warp.
  */
 #include "simt/hopper/hopper.h"
 

@@ -2,9 +2,9 @@
 /*
  * cluster.c - blocks that run together and see each other's shared memory.
  *
- * A remote access is right only between the cluster barrier that shows the other
- * block to be there and the one that lets it end: both ends are checked,
- * by counting the phases of barrier.cluster.
+ * A remote access is valid only after the cluster barrier that ensures that the other block has
+ * started and before the one that lets it end: both are checked by counting the phases of
+ * barrier.cluster.
  */
 #include "simt/hopper/hopper.h"
 #include "simt/ptx/call_kinds.h"

@@ -4,9 +4,8 @@
  * copies, tensor maps, wgmma, and the shadow of the asynchronous proxy.
  *
  * Files: cluster.c (blocks that run together, each other's shared memory),
- * mbarrier.c, bulk_copy.c (cp.async.bulk, st.async), tensor_map.c (what a map says,
- * tile by tile), wgmma.c, async_proxy.c (what asynchronous units read and write),
- * peer_clocks.c (what a warp knows of the other blocks).
+ * mbarrier.c, bulk_copy.c (cp.async.bulk, st.async), tensor_map.c (tiles of tensor maps), wgmma.c,
+ * async_proxy.c (accesses of asynchronous units), peer_clocks.c (a warp's clocks of other blocks).
  *
  * Shared addresses. The low 24 bits are the offset in a block's memory, the
  * byte above it is 0 for the own block and rank + 1 for another of the
@@ -16,8 +15,7 @@
  * 1. All blocks of a cluster run on one worker, and their memory stays until
  *    the last of them is done.
  * 2. A bulk copy into shared memory lands when a thread tests its mbarrier,
- *    one out of it when its group is waited for: as late as it may, so that a
- *    missing wait shows.
+ *    one out of it when its group is waited for: as late as possible, so that a missing wait shows.
  */
 #ifndef SIMT_HOPPER_H
 #define SIMT_HOPPER_H
@@ -37,11 +35,11 @@ struct cluster {
     struct blk *blk[CLUSTER_MAX];
     uint32_t arrived;         /* warps, in this phase of barrier.cluster */
     uint32_t phase;           /* barriers completed */
-    uint64_t progress;        /* grows with everything another warp may wait for */
+    uint64_t progress;        /* incremented by everything that another warp may wait for */
     struct peer_clocks known; /* when the last phase of barrier.cluster began */
 };
 
-/* A copy under way into shared memory; it is queued at the block whose mbarrier it signals. */
+/* A copy into shared memory in flight; queued at the block whose mbarrier it signals. */
 struct flight {
     struct blk *dst, *from; /* from: shared to shared, src is an offset in it */
     struct warp *by;
@@ -77,11 +75,11 @@ struct mbar_shadow {
     uint32_t at, clock[CLOCKS], fenced[CLOCKS];
     bool used, invalid;
     uint32_t init_warp, init_time, init_epoch;
-    uint32_t phase_bytes, phase_expect; /* arrived and announced in this phase */
+    uint32_t phase_bytes, phase_expect; /* arrivals and expected bytes in this phase */
     struct peer_clocks *peers;
 };
 
-/* A block's part of all this, made when it is first needed. */
+/* A block's state for all this, created when first needed. */
 struct hopper {
     struct flight *flight;
     size_t flights, flight_cap;
@@ -149,7 +147,7 @@ bool place_find(struct warp *w, uint32_t lane, uint32_t site, bool generic, uint
 struct cluster *cluster_new(const uint32_t dim[3]);
 void cluster_warp_left(struct blk *b);
 bool cluster_done(struct blk *b); /* its last warp left; true: the whole cluster is over */
-/* All that live wait for each other: reported as what they wait for. */
+/* All live warps wait for each other: reports what they wait for. */
 bool cluster_stuck(struct worker *t);
 /* A generic address in another block of the cluster. */
 bool cluster_generic(struct warp *w, uint32_t *m, uint32_t site, uint32_t bytes, bool write,
@@ -260,7 +258,7 @@ void proxy_hold(struct warp *w, struct blk *b, uint32_t at, uint32_t bytes, u32 
 void proxy_release(struct warp *w, struct blk *b, uint32_t at, uint32_t bytes, u32 site);
 void proxy_release_group(struct warp *w, uint32_t at, u32 site); /* 16 bytes of a wgmma */
 void proxy_release_tensor(struct blk *b, uint32_t at, u32 site, uint32_t time); /* of a tcgen05 */
-/* An ordinary write of a thread: is anything asynchronous still reading there? */
+/* An ordinary write of a thread: checks that nothing asynchronous still reads there. */
 void proxy_check_write(struct warp *w, u32 lane, u32 site, uint32_t at, uint32_t bytes);
 /* What is known to be fenced travels through barriers. */
 void proxy_arrive(struct warp *w, struct barrier *bar);

@@ -4,8 +4,8 @@
  *
  * An mbarrier lives in its 8 bytes of shared memory: pending arrivals (20
  * bits), expected arrivals (20), bytes still to come (21, signed), phase (3).
- * A phase ends when nothing is pending and no bytes are to come. What a waiter
- * may know of the others' memory goes through the shadow.
+ * A phase ends when nothing is pending and no bytes are to come. The order it gives to a waiter's
+ * view of memory is kept in the shadow.
  */
 #include "simt/hopper/hopper.h"
 
@@ -220,7 +220,8 @@ static bool wait_over(struct warp *w, struct place p, struct mbar_shadow *sh, bo
 {
     struct warp_hopper *h = warp_hopper_of(w);
     if (!phase_over(p, parity, want)) {
-        /* Copies land only now: a thread that waits for the wrong phase finds them under way. */
+        /* Copies land only now, so that a thread which waits for the wrong phase finds them still
+         * in flight. */
         bulk_settle(p.b, p.at);
         sh = mbar_shadow(p.b, p.at);
     }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * peer_clocks.c - what a warp knows of the other blocks of its cluster.
+ * peer_clocks.c - a warp's clocks of the other blocks of its cluster.
  *
  * A warp's own clock (device.h) is of the warps of its block. Where an arrival at another block's
  * mbarrier, or a cluster barrier, orders blocks, it gets a clock for each other block too, made
- * when first needed. They travel as the own clock does: through mbarriers and barriers. All
- * barriers of a block count as one here: something may be missed, nothing is found that is not
- * there.
+ * when first needed. They are passed on like the own clock, through mbarriers and barriers. All
+ * barriers of a block count as one here: races may be missed, but none is reported falsely.
  *
  * What others do in a block's shared memory is in its cells as of the warp REMOTE, by a time of its
  * own. Who did it knows that time, and tells it to whom it arrives at.

@@ -8,9 +8,8 @@
  * row, so with B's columns in that order an accumulator register is eight
  * vectors of four and nothing has to be gathered.
  *
- * The product is formed at once. That it may only be read after the wait
- * is the checker's business: operands in shared memory are held, and marked as
- * read when the warp waits.
+ * The product is computed at once. The checker ensures that it is read only after the wait:
+ * operands in shared memory are held, and marked as read when the warp waits.
  */
 #include "base/float_bits.h"
 #include "simt/hopper/hopper.h"
@@ -352,8 +351,8 @@ static void multiply_halves(float *const *d, half8 (*A)[8], const u8 *smem, cons
 
 /* ---- the product ---- */
 
-/* d: registers of 32 lanes; register 4 j + 2 h + o holds rows 8 h.. and columns 8 j + o, + 2, ...
- */
+/* d: registers of 32 lanes; register 4 j + 2 h + o holds rows 8 h.. and columns 8 j + o, + 2,
+ * ... */
 static inline __attribute__((always_inline)) void multiply(float *const *d, float (*A)[MAX_K],
                                                            const float *B, u32 n, const u32 kk)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * affine.h - registers that grow by a constant from lane to lane.
+ * affine.h - registers that increase by a constant from lane to lane.
  *
  * Value of lane l: base + stride * l, with base a C scalar and stride known
- * when the kernel is written. Addresses of good kernels are of this kind, and
- * then neither arithmetic nor checks go lane by lane.
+ * when the kernel is written. Addresses in good kernels are of this kind, so neither arithmetic nor
+ * checks are done lane by lane.
  *
  * A 32-bit value may wrap between two lanes. That is exact as long as it is
  * 32 bits wide; where it is widened, the lanes behind the wrap are noted in a

@@ -2,8 +2,8 @@
 /*
  * if_conversion.h - short conditional code as predicated instructions.
  *
- * A branch over a few plain instructions becomes a guard on each of them, as
- * ptxas does it too: one block instead of three, no lanes that wait.
+ * A branch over a few plain instructions becomes a guard on each of them, as ptxas does, too: one
+ * block instead of three, and no waiting lanes.
  */
 #ifndef SIMT_IF_CONVERSION_H
 #define SIMT_IF_CONVERSION_H

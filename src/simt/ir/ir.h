@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ir.h - a kernel as basic blocks, and what is known about its registers.
+ * ir.h - a kernel as basic blocks, with facts about its registers.
  *
- * ir_build() cuts the instructions into blocks in the order of the text, and
- * finds post-dominators, liveness, which registers differ between the lanes
- * of a warp, and which blocks may run with some lanes waiting elsewhere.
+ * ir_build() splits the instructions into blocks in textual order, and finds
+ * post-dominators, liveness, which registers differ between the lanes of a
+ * warp, and which blocks may run with some lanes waiting elsewhere.
  *
  * Invariants
  * 1. A block that is not `div` runs with every live lane of the warp.

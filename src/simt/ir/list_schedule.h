@@ -2,11 +2,10 @@
 /*
  * list_schedule.h - the order in which a block's instructions are written.
  *
- * Calls (memory, barriers, collectives) keep their order and go as early as
- * their operands allow; lane-parallel instructions gather between them into
- * long segments, which is what the host compiler turns into good code. Loads
- * from one register at several offsets become one call. Chains of multiply-adds
- * are cut into segments whose sums fit the machine's registers.
+ * Calls (memory, barriers, collectives) keep their order and are placed as early as their operands
+ * allow; lane-parallel instructions are gathered between them into long segments, for which the
+ * host compiler generates good code. Loads from one register at several offsets become one call.
+ * Chains of multiply-adds are cut into segments whose sums fit the machine's registers.
  */
 #ifndef SIMT_LIST_SCHEDULE_H
 #define SIMT_LIST_SCHEDULE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * register_frame.h - where the lanes of a kernel's registers lie.
+ * register_frame.h - the frame offsets of a kernel's registers.
  *
  * The frame begins with scratch slots, which a call uses to spread operands
  * that are alike in all lanes. Then come the registers that live from block

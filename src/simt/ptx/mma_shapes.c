@@ -142,8 +142,8 @@ static bool has_shape(const struct insn *in, const struct mma_shape *s)
     return in->shape.m == s->m && in->shape.n == s->n && in->shape.k == s->k;
 }
 
-/* Which types, shape and scales a kind takes; false: not such an instruction. flags: of its scales.
- */
+/* Which types, shape and scales a kind takes; false: not such an instruction. flags: of its
+ * scales. */
 static bool kind_of(const struct insn *in, enum ptx_type scale, uint32_t *flags)
 {
     static const struct {

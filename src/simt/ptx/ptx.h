@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ptx.h - what the reader makes of PTX text: a module and flat kernel bodies.
+ * ptx.h - the result of reading PTX text: a module and flat kernel bodies.
  *
  * ptx_module_read() scans a module: files, variables, functions with the place
  * of their bodies. ptx_kernel_read() reads the body of one kernel and of what
  * it calls, with every call replaced by the body called, so that everything
- * after the reader sees one list of instructions. Functions no launched kernel
- * reaches are skipped over, never read.
+ * after the reader sees one list of instructions. Functions that no launched kernel reaches are
+ * skipped.
  *
- * All of it lives in the caller's arena and borrows the text.
+ * Everything is in the caller's arena and borrows the text.
  *
  * Invariants
  * 1. Malformed text is an ERROR_JUDGED struct error that names the line.

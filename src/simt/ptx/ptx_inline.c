@@ -2,8 +2,8 @@
 /*
  * ptx_inline.c - calls: the callee's text is read again under fresh names.
  *
- * Hides: the parameter dance. There is no calling convention and there are no frames; a function
- * that calls itself is read level by level (ptx_pointer.c). A .param variable of a call is a set of
+ * Hides: parameter passing. There is no calling convention and there are no frames; a recursive
+ * function is read level by level (ptx_pointer.c). A .param variable of a call is a set of
  * registers, one per offset and size stored to it.
  */
 #include "simt/ptx/ptx_body.h"

@@ -2,9 +2,8 @@
 /*
  * ptx_lex.h - words, numbers, strings and marks of PTX text.
  *
- * A lexer is a value over borrowed text: copy it to look ahead. It never
- * fails; what it does not know becomes a one-character mark, and the reader
- * says what it expected instead.
+ * A lexer is a value over borrowed text: copy it to look ahead. It never fails; an unknown
+ * character becomes a one-character mark, and the reader reports what it expected.
  */
 #ifndef SIMT_PTX_LEX_H
 #define SIMT_PTX_LEX_H
