@@ -103,14 +103,30 @@ static bool much_text(struct text source, int instructions)
     return source.len > same + USUAL_BYTES + USUAL_BYTES_EACH * (size_t)instructions;
 }
 
+/* A block of ten instructions or fewer, on average, where lanes may wait (vec_lanes.h). */
+static bool branchy(struct text source, int instructions)
+{
+    static const char head[] = "\nHEAD(";
+    const char *p = source.data, *end = source.data + source.len;
+    int blocks = 0;
+    while ((p = memmem(p, (size_t)(end - p), head, sizeof head - 1)) != NULL) {
+        p += sizeof head - 1;
+        blocks++;
+    }
+    return blocks * 10 >= instructions;
+}
+
 /* -Og takes two thirds of -O1's time. The code is as fast but for small loops of arithmetic and
- * long products, which -O1 compiles soon enough. With vectors of four lanes there are more turns
- * of each loop, and all but the branchiest kernels are worth it. */
+ * long products, which -O1 compiles soon enough; a long kernel of short blocks is neither.
+ * With vectors of four lanes there are more turns of each loop, and all but the branchiest kernels
+ * are worth it. */
 static const char *level(struct text source, int instructions, int lanes)
 {
     if (instructions > BIG_KERNEL)
         return "-O0";
-    if (instructions <= TINY_KERNEL || instructions > LONG_KERNEL)
+    if (instructions > LONG_KERNEL)
+        return branchy(source, instructions) ? "-Og" : "-O1";
+    if (instructions <= TINY_KERNEL)
         return "-O1";
     return lanes == 4 && !much_text(source, instructions) ? "-O1" : "-Og";
 }

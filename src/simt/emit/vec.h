@@ -7,7 +7,11 @@
  * lanes as two vectors, low lanes first. A machine builtin stands only where
  * portable C does not give one instruction.
  */
-#define AI          static inline __attribute__((always_inline, unused))
+#if defined(__OPTIMIZE__)
+#define AI static inline __attribute__((always_inline, unused))
+#else /* without its optimiser gcc takes minutes for what many copies leave behind */
+#define AI static __attribute__((unused))
+#endif
 #define NI          static __attribute__((noinline, unused))
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define AL          __attribute__((aligned(64)))
