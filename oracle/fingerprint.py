@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fingerprints of rows, which detect whether memory was changed without keeping a second copy.
 
-1. The keys are secret and drawn per process, so that nobody can choose an undetected change. A fingerprint is
+1. The keys are secret and drawn per process, so that no candidate can choose an undetected change. A fingerprint is
    the sum of its 32-bit words, each times a key of 64 bits: two rows agree by chance once in 2^33.
 2. Temporary memory stays bounded, however large the rows. On a GPU it is one pass (fused.cu).
 """

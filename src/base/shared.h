@@ -29,7 +29,7 @@ struct shared_files {
     bool (*get)(void *ctx, const char *key, struct arena *a, struct text *data);
     void (*put)(void *ctx, const char *key, struct text data); /* failure is not an error */
     /* Lets others make it from a source and a request (JSON). True once it is available; false:
-     * nobody makes it. NULL: there are no others to ask. May be called from any thread. */
+     * none makes it. NULL: there are no others to ask. May be called from any thread. */
     bool (*make)(void *ctx, const char *key, struct text source, const char *request);
     bool offer; /* also put what was cached here earlier */
     void *ctx;

@@ -546,7 +546,7 @@ _Noreturn void supervise(const struct supervise_plan *plan)
 
     setsid();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    /* writing a report that nobody reads must not kill us before the program */
+    /* writing a report without a reader must not kill us before the program */
     signal(SIGPIPE, SIG_IGN);
     close_others(plan);
     sigemptyset(&mask);

@@ -67,7 +67,7 @@ static int add_buffer(struct cuda_device *d, const struct plan_buffer *b, uint64
     return result == CUDA_OK ? add_zone(d, b->address + b->bytes, end, h) : result;
 }
 
-/* Buffers bound earlier, which nobody uses any more. */
+/* Buffers bound earlier, which are no longer used. */
 static int add_former(struct cuda_device *d, const struct plan *plan, uint64_t *h)
 {
     int result = CUDA_OK;

@@ -281,8 +281,8 @@ static bool end_both(struct store *s, const struct queue_worker *w, const struct
                     "il", (int)end->ended, w->id));
 }
 
-/* Most ends of a suite's tasks wake nobody, because there is nothing to claim. The suite's watcher
- * is woken by the last one, and the owner of a single job by its end. */
+/* Most ends of a suite's tasks wake no process, because there is nothing to claim. The suite's
+ * watcher is woken by the last one, and the owner of a single job by its end. */
 static bool wake_after_last(struct store *s, const char *suite, struct error *err)
 {
     /* Each follows the order of an index: with stale statistics the server would read all jobs, for
