@@ -31,6 +31,8 @@ KEPT = (32, 16, 4)
 STEPS = [i / 20 for i in range(5, 21)]  # t
 NOT_SIZES = ("seed",)
 FLOPS_LIMIT = 5e7
+MOST_TRIED = 100  # combinations of sizes; then the task is taken as it is written
+NO_SHAPES = re.compile(r"meta|not ?implemented|could not run|item\(\)|data-dependent", re.IGNORECASE)
 WIDER_ELEMENTS, WIDER_FLOPS = 8, 100  # where nothing smaller runs
 
 
@@ -82,7 +84,7 @@ def sizes_for(source: Source, fixed: dict[str, int], request: dict[str, Any], va
     for sizes, most in ((source.constants, limits), (written, limits), (written, wider)):
         costs.limits = most
         try:
-            chosen = choose(sizes, fixed, limits, costs.of, most)
+            chosen = choose(sizes, fixed, limits, costs.of, most, costs.runs)
         except Fault as fault:
             failure = failure or fault
             continue
@@ -101,9 +103,11 @@ class Costs:
         self.agreed: set[str] = set()  # faults, without their numbers, that shapes alone and the CPU both had
 
     def of(self, values: dict[str, int]) -> Cost:
-        changed = tuple(sorted((n, v) for n, v in values.items() if v != self.written[n]))
+        changed = self._changed(values)
         found = self.known.get(changed)
         if found is None or (isinstance(found, Cost) and math.isinf(found.flops) and found.elements <= self.limits.elements):
+            if changed and len(self.known) >= MOST_TRIED:
+                raise use(f"{self.source.path}: none of {MOST_TRIED} combinations of smaller sizes runs", "set sizes: --set N=512")
             try:
                 found = self._measure(values)
             except Fault as fault:
@@ -112,6 +116,20 @@ class Costs:
         if isinstance(found, Fault):
             raise found
         return found
+
+    def runs(self, values: dict[str, int]) -> bool:
+        """Not all that shapes alone allow: reflection of more than there is. What fits is executed once."""
+        try:
+            task = Task(self.source, values, torch.device("cpu"), self.variant, self.backward)
+            model, tensors = in_float32(task.model(FIRST_SEED), (arguments := task.arguments(FIRST_SEED)).tensors)
+            trace(task, model, arguments, tensors)
+        except Fault as fault:
+            self.known[self._changed(values)] = fault
+            return False
+        return True
+
+    def _changed(self, values: dict[str, int]) -> tuple[tuple[str, int], ...]:
+        return tuple(sorted((n, v) for n, v in values.items() if v != self.written[n]))
 
     def _measure(self, values: dict[str, int]) -> Cost:
         """On meta tensors where that works: no arithmetic; else executed on the CPU, if not far too big."""
@@ -143,7 +161,7 @@ class Costs:
         try:
             return trace(task, twin, arguments, tensors, limit=most)[0]
         except Fault as fault:
-            if _without_numbers(fault) == said:
+            if _without_numbers(fault) == said or not NO_SHAPES.search(said):
                 self.agreed.add(said)  # shapes alone say it as well: the CPU need not be asked again
             raise
 
@@ -174,6 +192,7 @@ def choose(
     limits: Limits,
     cost_of: Callable[[dict[str, int]], Cost],
     wide: Limits | None = None,
+    runs: Callable[[dict[str, int]], bool] = lambda values: True,
 ) -> dict[str, int]:
     """The largest values of the constants that hold the limits; else the least ones that run and hold `wide`.
 
@@ -203,9 +222,9 @@ def choose(
                 if not limits.hold(cost):
                     break
                 best = values
-            if best is not None:
+            if best is not None and runs({**fixed, **best}):
                 return {**fixed, **best}
-    if wide and smallest and wide.hold(smallest):
+    if wide and smallest and wide.hold(smallest) and runs({**fixed, **least_values}):
         return {**fixed, **least_values}
     if failure is not None:
         raise failure

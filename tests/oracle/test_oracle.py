@@ -317,6 +317,10 @@ class Scaling(OracleTest):
         self.assertLess(rows, 200)
         self.assertGreater(8 * rows * rows, self.LIMIT)
 
+    def test_what_fails_only_when_it_runs_is_scaled_less(self) -> None:
+        task = self.scaled("", "[torch.rand(4, 16, 33, 65)]", "x): return F.pad(x, (31, 30, 15, 14), mode='reflect')")
+        self.assertGreater(task["inputs"][0]["shape"][3], 31)
+
     def test_a_task_whose_sizes_hang_together_is_taken_as_it_is(self) -> None:
         kernel = "self.c = nn.Conv2d(64, 64, 3, dilation=20)"
         task = self.scaled("", "[torch.rand(1, 64, 64, 64)]", "x): return self.c(x)", kernel)
