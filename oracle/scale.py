@@ -202,7 +202,7 @@ def choose(
     }
     failure: Fault | None = None
     smallest: Cost | None = None
-    least_values: dict[str, int] = {}
+    found: list[tuple[float, int, dict[str, int]]] = []
     for kept in KEPT:
         for frozen in _freezes([n for n, v in sizes.items() if v > kept]):
             best: dict[str, int] | None = None
@@ -217,15 +217,17 @@ def choose(
                 except Fault as fault:
                     failure = failure or _at(fault, values, sizes)
                     continue
-                if not smallest or cost.flops < smallest.flops:
-                    smallest, least_values = cost, values
+                smallest = smallest if smallest and smallest.flops <= cost.flops else cost
+                if wide and wide.hold(cost) and all(values != other for _, _, other in found):
+                    found.append((cost.flops, cost.elements, values))
                 if not limits.hold(cost):
                     break
                 best = values
             if best is not None and runs({**fixed, **best}):
                 return {**fixed, **best}
-    if wide and smallest and wide.hold(smallest) and runs({**fixed, **least_values}):
-        return {**fixed, **least_values}
+    for _, _, values in sorted(found, key=lambda one: one[:2]):
+        if runs({**fixed, **values}):
+            return {**fixed, **values}
     if failure is not None:
         raise failure
     least = (
