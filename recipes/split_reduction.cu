@@ -14,6 +14,7 @@
 //! fact fast: some operator has a fast form
 //! fact exponentials: some value is an exponential of a difference
 //! fact shares: one pass reads something that all rows share, and the rows are even in number
+//! fact several: some loop reads several tensors
 //! fact few: so few rows that one block can know them all
 //! fact fixed: (of a tensor) the same for all rows
 //! fact elements: some output has a value per element
@@ -46,6 +47,7 @@
 //! step unroll: load four vectors ahead
 //!   why: The loads of several iterations are under way before the first is used.
 //!   when: measured
+//!   likely: not several or pairs
 //! step share: reduce two rows at a time
 //!   why: What the rows share is loaded once for both, so there are fewer loads for the same elements.
 //!   when: shares and vectors

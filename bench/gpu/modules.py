@@ -74,7 +74,7 @@ def ours(kernels, name, tensors):
     def call():
         made.launch(torch.cuda.current_stream().cuda_stream, pointers, workspace.data_ptr())
 
-    call.keep = (tensors, workspace)
+    call.keep = (tensors, workspace, results)  # a captured launch has their addresses
     return call, results, case, made.workspace_bytes
 
 

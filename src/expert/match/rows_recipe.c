@@ -326,6 +326,17 @@ static bool rows_pair_up(const struct rows *q)
     return shared && passes == 1 && rows_count(q) % 2 == 0 && q->row_modes.count == 1;
 }
 
+/* Are several tensors read per element? Then loads enough are under way, and registers short. */
+static bool reads_several(const struct rows *q)
+{
+    int count = 0;
+
+    for (int i = 0; i < q->tensor_count; i++)
+        count += q->tensors[i].node && !q->tensors[i].per_row &&
+                 (rows_moves(&q->tensors[i]) || rows_count(q) == 1);
+    return count > 1;
+}
+
 static bool form_split(struct rows *q, struct scope *s)
 {
     int vec = rows_vector_length(q);
@@ -342,6 +353,8 @@ static bool form_split(struct rows *q, struct scope *s)
         scope_fact(s, "few");
     if (rows_pair_up(q))
         scope_fact(s, "shares");
+    if (reads_several(q))
+        scope_fact(s, "several");
     for (int t = 0; t < q->tensor_count; t++) {
         in[t] = !q->tensors[t].node;
         for (int k = 0; k < q->g->out_count; k++)
