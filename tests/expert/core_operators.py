@@ -224,6 +224,7 @@ select_backward|1|aten.select_backward(a,[4,3,6],1,2)
 slice_backward|1|aten.slice_backward(a,[4,13],1,0,12,2)
 embedding_dense_backward|1|aten.embedding_dense_backward(b[:1].expand(7,6).contiguous(),l,5,1,True)
 _embedding_bag|1|aten._embedding_bag(a,l,torch.arange(0,7,3),False,2,False,None,False,1)[0]
+take|1|aten.take(a,k*5),aten.take(a,l-4)
 expand_copy|1|aten.expand_copy(a,[2,4,6]),aten.permute_copy(a,[1,0]),aten.view_copy(a,[6,4]),aten.select_copy(a,0,1),aten.slice_copy(a,1,0,4,2),aten.squeeze_copy(a[:1])
 """
 REFUSED = """
