@@ -222,7 +222,7 @@ def _about(call: Callable[[], Any]) -> float:
 
 
 def _times(call: Callable[[], Any], count: int, flush: Callable[[], Any] | None) -> list[float]:
-    """Microseconds of each run that includes no host time."""
+    """Microseconds of the runs that include no host time; of the fastest quarter if too few are such."""
     runs = _series(call, count, flush, 0.0)
     ahead = [us for us, queued, _ in runs if queued]
     if 2 * len(ahead) >= count:

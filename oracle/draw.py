@@ -5,10 +5,10 @@
 2. Structure seen by facts.py survives; integers, flags and inputs of few values are always the task's own.
 3. `mixed` is what is timed, and one of the draws of the test: the task's own, with a few rows of `normal` where the input
    bears them, and low bits biased in one direction (lean()). A kernel that uses less than the type's precision on inputs that look like
-   the timed ones is wrong there, whatever criterion it uses.
+   the timed ones is wrong there, however it samples its inputs to decide.
 4. `zeros` has a few infinities too, in inputs whose rows meet no others on the way to the outputs: each of them spoils at most
    its own row. compare.py's forgive() defines what an answer to them must satisfy.
-5. `beyond` leaves an input's domain in a few rows: where the reference is not a number, a kernel's result must not be one either.
+5. `beyond` leaves an input's domain in a few rows: where the reference is NaN, a kernel's result must be NaN, too.
 6. Parameters come from the model's own initialisation under the seed. Outside of `task`, a parameter that starts constant
    (a bias of zeros, a weight of ones) gets other values, so that a kernel that ignores it is detected.
 """

@@ -39,7 +39,7 @@ def unopened(text: str, hint: str = "") -> Fault:
 
 
 def no_memory(text: str, need: int, free: int, total: int) -> Fault:
-    """More memory than the device has is wrong use; more than is free now is worth waiting for."""
+    """More memory than the device can ever give is a `memory` fault; more than is free now is `busy`, worth waiting for."""
     text += f"; {free / 1e9:.1f} of {total / 1e9:.1f} GB are free on the device"
     if need > total - RESERVED:
         return memory(text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passes over a whole large tensor: the sums of compare.py (about a hundred passes by torch), fingerprints, low bits.
+"""Work on a whole large tensor in one pass: the sums of compare.py (many passes by torch), fingerprints, low bits.
 
 On a GPU by fused.cu, as PTX for the driver; on the host by src/eval/errors.c, a shared object that the asker names (--errors).
 

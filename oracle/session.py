@@ -113,7 +113,7 @@ class Session(Loaded):
         return self.device.type == "cuda" and held < SMALL_BYTES
 
     def wake(self, request: dict[str, Any]) -> None:
-        """New buffers in the folder or device that the next user needs."""
+        """New buffers, in the folder that the next user names."""
         self.rest()
         self.standing = Standing()
         self._make_pool(request)

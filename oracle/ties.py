@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ties: for sort, top-k, median, k-th value and mode PyTorch does not promise which of several equal elements an index names.
 
-An index of an equal element is as right as the reference's. A sort and a top-k name each element
-of a row at most once. A stable sort, argmax, max and min promise the first: their indices are compared as they are.
+An index of an element equal to the one that the reference's index names is as right. A sort and a top-k name each
+element of a row at most once. A stable sort, argmax, max and min promise the first: their indices are compared as they are.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 
 A group is an anchor (a product, a convolution, attention, a norm, a softmax) and the chain of elementwise operators
 after it, each the only user of the one before. So nothing outside reads a value inside, and no path leaves a group and returns: the group
-can replace its last operator. No operator between its first and its last writes into a tensor or turns autograd or autocast on or off.
+can take the place of its last operator. No operator between its first and its last writes into a tensor or turns autograd or autocast on or off.
 """
 
 from __future__ import annotations

@@ -168,7 +168,7 @@ def find(task: Task, device: str, settings: Json, fresh: bool = False, on_event:
 
 
 def _put(work: str, place: str) -> None:
-    """Moves it into its place; if another process was first, that one's is kept unless it is removed."""
+    """Moves it into its place instead of what is there; if another process is quicker meanwhile, that one's is kept."""
     old = f"{work}.old"
     with contextlib.suppress(OSError):
         os.replace(place, old)

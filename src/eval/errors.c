@@ -367,7 +367,8 @@ int cutegen_errors_f32(const float *got, const float *reference, const double *t
     return 0;
 }
 
-/* oracle/draw.py's lean(): moves the low bits of non-zero numbers into a window. */
+/* oracle/draw.py's lean(): moves the low bits of finite numbers into a window, unless these bits
+ * are zero. */
 FOR_THIS_MACHINE
 int cutegen_lean_f32(uint32_t *bits, uint64_t count, int low_bits, int begin)
 {

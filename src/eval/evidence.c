@@ -141,7 +141,7 @@ static const char *callers(struct arena *a, const json_t *list)
     return text;
 }
 
-/* Ignores warnings: only `cutegen simt run` shows them. */
+/* Adds a finding, unless it is a warning: only `cutegen simt run` shows those. */
 static void add_finding(struct evidence *e, const json_t *v)
 {
     const json_t *other = json_object_get(v, "other"), *path = json_object_get(v, "path");
@@ -227,7 +227,7 @@ static void note_distribution(struct evidence *e, const char *name)
         e->distributions[e->distribution_count++] = name;
 }
 
-/* Call only for a complete run; guards and inputs count even if it was ended early. */
+/* Not called for a run that was ended early; its guards and inputs count all the same. */
 static void note_outputs(struct evidence *e, const struct comparison_set *set,
                          bool found[VERDICT_COUNT])
 {
@@ -288,9 +288,8 @@ static bool explained(const struct evidence *e)
     return false;
 }
 
-/* A value that another thread has not written yet reads as uninitialised. If a race is known in the
- * same kernel, the race is the cause and the uninitialised read its
- * consequence. */
+/* A value that another thread has not written yet reads as uninitialised. If a race is known in
+ * the same kernel, the race is the cause and the uninitialised read its consequence. */
 static bool follows_from_race(const struct evidence *e)
 {
     bool some = false;
@@ -338,8 +337,8 @@ static int finding_rank(const struct seen *s, enum verdict_kind kind)
     return s->verdict != kind ? 2 : divergent ? 0 : 1;
 }
 
-/* Moves the findings that decide the verdict to the front; the others stay in order of
- * observation. */
+/* Moves the findings that decide the verdict to the front. Otherwise findings stay in the order
+ * in which they were seen. */
 static void lead_with(struct evidence *e, enum verdict_kind kind)
 {
     for (int i = 1; i < e->seen_count; i++) {

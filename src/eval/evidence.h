@@ -6,7 +6,7 @@
  *     evidence_init(&e, ...);
  *     per draw:  evidence_draw(&e);
  *                evidence_answer(&e, &said);  evidence_compare(&e, &set, "normal");
- *     evidence_apart(&e); evidence_answer(&e, &said); a run that is not counted as a draw
+ *     evidence_apart(&e);  evidence_answer(&e, &said);        a run that is not a draw
  *     evidence_verdict(&e, &verdict);
  */
 #ifndef EVAL_EVIDENCE_H
@@ -33,7 +33,7 @@ struct evidence {
     struct text source;      /* the candidate's source */
     const char *source_name; /* the user's name for the file */
     const json_t *launches;
-    int draws, compared; /* draws begun; draws in which all outputs were finite */
+    int draws, compared; /* draws begun; comparisons of outputs that were all finite */
     int stopped;         /* draws that simt ended early: their outputs are ignored */
     bool in_draw[VERDICT_COUNT], stopped_now, apart; /* of the current draw */
     const char *distributions[8];
@@ -45,8 +45,7 @@ struct evidence {
     int fatal_op;
     struct seen seen[MAX_FINDINGS];
     int seen_count, seen_more;
-    struct comparison_set
-        *worst; /* outputs of the draw with the gravest comparison; NULL: all were right */
+    struct comparison_set *worst; /* the gravest comparison of a draw; NULL: all were right */
     enum verdict_kind worst_kind;
     const char *worst_distribution;
     struct accuracy accuracy;

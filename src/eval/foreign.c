@@ -107,8 +107,8 @@ static uint64_t bytes_of(const struct tensor_info *t)
     return bytes;
 }
 
-/* Memory for PyTorch and a dozen copies of all tensors, but at most half of the
- * machine's. */
+/* Memory for PyTorch and a dozen copies of all tensors, but at most half of what the machine
+ * has. */
 static void set_limits(const struct task *task, struct runner_config *rc)
 {
     const uint64_t gib = (uint64_t)1 << 30;

@@ -23,9 +23,9 @@ bool foreign_runner(const struct judge_config *config, const struct build_result
                     struct arena *a, struct runner_config *rc, struct error *err);
 /* Removes the exchange folder, once no guest runs; also after errors and for other candidates. */
 void foreign_end(const struct runner_config *rc);
-/* For a module that compiles code itself: a process that may start programs instantiates it once,
- * without inputs; guests find what it built in build->work_dir/extensions. *said is the reason when
- * it fails. */
+/* For a module that compiles code itself: a process that may start programs makes and calls it
+ * once, without the judged inputs; guests find what it built in build->work_dir/extensions. *said
+ * is the reason when it fails. */
 bool foreign_build(const struct judge_config *config, const struct build_result *build,
                    struct oracle_draw draw, struct arena *a, struct runner_answer *said,
                    struct error *err);

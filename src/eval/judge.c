@@ -197,7 +197,7 @@ static bool one_draw(struct trial *t, int draw, const char *distribution, struct
     return t->exchange ? guest_again(t, set->hash, err) : run_again(t, hash, err);
 }
 
-/* ---- compute-sanitizer ------------------------------------------------------ */
+/* ---- compute-sanitizer -------------------------------------------------- */
 
 static bool watched_run(struct trial *t, const struct build_result *build, struct error *err)
 {
@@ -240,7 +240,7 @@ static bool look_again(struct trial *t, struct runner_config rc, const struct bu
     t->runner = NULL;
     looked = runner_start(&rc, &t->runner, &why) && watched_run(t, build, &why);
     if (!looked)
-        log_info("compute-sanitizer could not explain the failure: %s", why.text);
+        log_info("compute-sanitizer's %s could not check the candidate: %s", tool, why.text);
     runner_stop(t->runner);
     t->runner = NULL;
     if (!file_exists(log) || !file_read(log, LOG_LIMIT, t->a, &found, &why))
@@ -331,7 +331,8 @@ static bool others_hold_memory(const struct judge_config *config, const struct b
     return true;
 }
 
-/* A guest tried to start a program: builds it in a process that may, then tries again. */
+/* A guest tried to start a program: builds it in a process that may, so that it can be tried
+ * again. */
 static bool build_for_guest(struct trial *t, const struct build_result *build, struct error *err)
 {
     struct oracle_draw draw = {.seed = draw_seed(t->out->seed, 0, t->a),

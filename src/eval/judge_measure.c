@@ -42,7 +42,8 @@ enum {
 
 /* Whatever the number of samples, a short time varies by some percent with the buffers' addresses,
  * and a very short one also with the process. Below short_us there are more rounds, each with other
- * buffers; below very_short_us still more, in several processes, each with a third of the samples.
+ * buffers; below very_short_us still more, spread over several processes and each with a third of
+ * the samples.
  * The middle half of the rounds decides. */
 static const double short_us = 100, very_short_us = 12;
 
@@ -300,7 +301,7 @@ static bool more_runners(struct measuring *m, struct error *err)
     return true;
 }
 
-/* Moves all buffers for the next round. */
+/* Moves all buffers for the next round, which another process runs if there are several. */
 static bool move_on(struct measuring *m, int round, int rounds, struct error *err)
 {
     if (rounds == MOST_ROUNDS && !m->runners[1] && !more_runners(m, err))
@@ -362,7 +363,7 @@ static bool doubt(struct measuring *m, struct error *err)
     return true;
 }
 
-/* Checks the outputs of the last timed replay, then a run with a few inputs changed in place: a
+/* Checks the outputs of the last timed replay, then a run with a few elements changed in place: a
  * candidate that caches answers would return the old one. */
 static bool verify_again(struct measuring *m, struct error *err)
 {
@@ -434,7 +435,6 @@ static bool measure_all(struct measuring *m, struct error *err)
     return verify_again(m, err);
 }
 
-/* A baseline: the time of its least disturbed round. */
 /* The printed name of a baseline. */
 static const char *baseline_name(const char *name)
 {
@@ -450,6 +450,7 @@ static const char *baseline_name(const char *name)
     return name;
 }
 
+/* A baseline: the time of its fastest round, or of all rounds if they agree. */
 static struct baseline baseline_of(const char *name, struct sample_pool *b)
 {
     struct baseline out = {.name = baseline_name(name)};
@@ -485,9 +486,8 @@ static void fill_times(struct measuring *m, struct measurement *out)
             out->baselines[out->baseline_count++] = baseline_of(m->baselines[i], m->baseline[i]);
 }
 
-/* Right on every draw, but whether its own kernels or PyTorch's computed it is not visible from
- * outside.
- */
+/* Right on every draw, but it cannot be seen from outside whether its own kernels or PyTorch's
+ * computed it. */
 static void unattested(const struct measuring *m, struct verdict *v)
 {
     v->kind = VERDICT_UNATTESTED;

@@ -6,16 +6,20 @@
  *
  *     dram     distinct 32-byte sectors, each moved once; and of those that
  *              several blocks touch a part that grows as the data, at the
- *              task's true size, outgrow L2. DRAM moves 64 bytes: a sector that a block loads
- *     without its neighbour costs more l2 loads that L1 does not hold, and all stores: L1 writes
- *     through; a store of less than a sector costs more l1 lines of 128 bytes per request, one per
- *     clock and SM; a store's line takes longer: uncoalesced access shows here shared wavefronts,
- *     one per clock and SM: bank conflicts show here atomics global ones: those to one line queue
- *     up, so it counts how many lines the blocks that run together spread them over fp32 fp64 int
- *     sfu tensor warp instructions or flops by unit issue all warp instructions, four per clock and
- *     SM; simt counts PTX, of which the assembler removes some (moves, addresses), while an exact
- *     quotient or root becomes a dozen latency the time all warps spend waiting, over the warps
- *     resident at once
+ *              task's true size, outgrow L2. DRAM moves 64 bytes: a sector
+ *              that a block touches without its neighbour costs more
+ *     l2       loads that L1 does not hold, and all stores: L1 writes through;
+ *              a store of less than a sector costs more
+ *     l1       lines of 128 bytes per request, one per clock and SM; a store's
+ *              line takes longer: uncoalesced access shows here
+ *     shared   wavefronts, one per clock and SM: bank conflicts show here
+ *     atomics  global ones: those to one line queue up, so it counts how many
+ *              lines the blocks that run together spread them over
+ *     fp32 fp64 int sfu tensor     warp instructions or flops by unit
+ *     issue    all warp instructions, four per clock and SM; simt counts PTX,
+ *              of which the assembler removes some (moves, addresses), while an
+ *              exact quotient or root becomes a dozen
+ *     latency  the time all warps spend waiting, over the warps resident at once
  *
  * L1's contents are estimated from blocks that simt observed: loads that a small per-block cache
  * would miss (far), and first loads by the block.
@@ -27,8 +31,8 @@
  * Small tasks. simt runs a scaled-down task; taken literally, a few blocks on a large chip would be
  * all latency and every variant the same. The model instead asks what this work costs on a chip
  * that is full of it. So it uses the whole chip's throughput, and penalizes only a grid that would
- * not fill the chip at full size either: blocks are scaled up by `share`, and empty SMs cost the
- * square root of their share. Launches are scaled like the task.
+ * not fill the chip at full size either: blocks are scaled up by `share`, and of
+ * the slowdown by empty SMs only the square root counts. Launches are scaled like the task.
  */
 #include "eval/modelled.h"
 
@@ -100,10 +104,10 @@ struct modelled_launch {
     double load_lines, store_lines;
     double unique_sectors;            /* distinct, read or written */
     double block_loads, block_stores; /* distinct within their block */
-    double alone;                     /* share of them loaded without their neighbour */
+    double alone;                     /* share of them whose neighbour the block leaves */
     double far_loads;                 /* loads that miss a small cache */
     struct buffer {
-        double bytes, again; /* again: sectors loaded by a block after another block */
+        double bytes, again; /* again: sectors that a block touches after another */
     } buffer[MAX_BUFFERS];
     int buffers; /* most reused first */
     double shared_wavefronts, shared_requests, atomic_conflicts, atomic_lines, atomic_requests,
@@ -316,7 +320,7 @@ static double dram_sectors(const struct gpu *g, const struct modelled_launch *l,
 
     double own = l->unique_sectors / fmax(1, l->block_loads + l->block_stores);
 
-    /* Data that concurrent blocks reread themselves, each its own. */
+    /* What concurrent blocks reread themselves, as far as each block has data of its own. */
     sectors +=
         fmax(0, l->far_loads - l->block_loads) * own * outgrown(block_bytes(l) * together, room);
 

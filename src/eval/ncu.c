@@ -201,7 +201,7 @@ static void put_throughput(const struct kernel_row *r, json_t *o)
     put(o, "l2_hit_pct", metric(r, "lts__t_sector_hit_rate.pct"));
 }
 
-/* What limits blocks per SM: the smallest of the limits, if it is below the hardware's maximum. */
+/* What limits blocks per SM: the smallest of the limits that ncu reported; NULL: none. */
 static const char *occupancy_limit(const struct kernel_row *r)
 {
     static const struct {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ncu.h - a short summary of NVIDIA's profile of a candidate, in base units.
+ * ncu.h - a short summary of NVIDIA's profile of a candidate, in fixed units.
  *
- *     if (ncu_profile(&config, build, test, ncu, a, &pages, err)) ...    runs the candidate once
- * under ncu json_t *kernels = ncu_summary(pages.raw, pages.details);           one object per
- * kernel, new reference ncu_text(kernels, &buf);                                           for
- * the optimizing model
+ *     if (ncu_profile(&config, build, test, ncu, a, &pages, err)) ... runs the candidate once
+ *     json_t *kernels = ncu_summary(pages.raw, pages.details);        a list, new reference
+ *     ncu_text(kernels, &buf);                                        for the optimizing model
  *
  * ncu is run on the runner, so what is profiled is the launch list that is
  * timed, with the same inputs' shapes. Its clock is not the judge's: these times compare parts of a

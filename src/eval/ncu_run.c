@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ncu_run.c - run a candidate once under ncu and print its report; see ncu.h.
+ * ncu_run.c - run a candidate once under ncu and read its report as CSV; see ncu.h.
  *
  * ncu replays every kernel many times to collect all counters, and saves and
  * restores what it wrote in between, so a run takes seconds.

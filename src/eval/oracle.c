@@ -656,7 +656,7 @@ bool oracle_compare(struct oracle *o, struct arena *a, struct comparison_set *ou
     return ok || error_add(err, "comparing with the reference");
 }
 
-/* ---- other requests ----------------------------------------------------------- */
+/* ---- other requests ----------------------------------------------------- */
 
 bool oracle_trivial(struct oracle *o, struct arena *a, const char **passes, struct error *err)
 {

@@ -54,7 +54,7 @@ struct oracle_load {
 struct oracle_draw {
     const char *seed;         /* hex; fresh and secret */
     const char *distribution; /* "task" "normal" "wide" "small" ... */
-    int shift;                /* how far buffers are moved since the last draw */
+    int shift;                /* where tensors begin in their buffers (judge_shift) */
     bool anew;                /* CUDA: put buffers into new allocations */
     bool near;  /* keep the last draw in place with a few elements changed; do not reset outputs */
     bool stale; /* fill outputs with numbers instead of the pattern that marks unwritten elements */
@@ -147,7 +147,7 @@ struct oracle_timing {
 };
 bool oracle_baseline(struct oracle *o, const struct oracle_timing *timing, struct arena *a,
                      struct time_samples *out, struct error *err);
-/* The GPU's clocks and state in nvidia-smi's words; "" if unknown. */
+/* The GPU's clocks and state in nvidia-smi's format; "" if unknown. */
 const char *oracle_clocks(struct oracle *o, struct arena *a); /* NULL is fine */
 /* The Python that is used if the user asked for `asked` (may be NULL). */
 const char *oracle_python(const char *asked, struct arena *a);

@@ -193,9 +193,9 @@ struct floor peaks_floor(const struct gpu *gpu, const struct gpu *best_gpu, cons
 
 /* ---- measured ------------------------------------------------------------ */
 
-/* The measured figures: where each is stored and its plausible range on any GPU. It may differ from
- * the table's row of the same GPU by a factor of `slack` at most, since a busy machine gives low
- * figures. */
+/* The measured figures: where each is stored and its plausible range on any GPU. Relative to
+ * the table's row of the same GPU it must be between slack_low and slack_high: a busy machine gives
+ * low figures. */
 static const struct kept {
     const char *name;
     size_t at; /* in struct gpu; SIZE_MAX: only reported */

@@ -128,7 +128,7 @@ static void allow_driver(struct confine_policy *p, bool cuda, struct arena *a)
 
 /* On simt the kernels run in the runner itself, which can read only its module and its buffers. On
  * a GPU it has the driver and its devices; the module is sent over its pipe, since the process may
- * have started before the module existed. `program` is the wrapper, if there is one. */
+ * have started before the module existed. */
 static void confine_runner(const struct runner_config *config, struct arena *a,
                            struct confine_policy *policy, struct proc_cage *cage,
                            struct proc_spec *spec)
@@ -481,7 +481,7 @@ static bool load_guest(struct runner *r, const struct build_result *build, const
     request = json_copy(build->foreign);
     json_object_set_new(request, "do", json_string("load"));
     json_object_set_new(request, "device", json_string(device));
-    if (r->config.record) /* the recording process is a separate one */
+    if (r->config.record) /* what the recorder sees decides, not the guest's own check */
         json_object_set_new(request, "allow_torch", json_true());
     if (r->config.extensions)
         json_object_set_new(request, "extensions", json_string(r->config.extensions));

@@ -129,9 +129,8 @@ static bool is_set(const struct work *w, unsigned set)
            !(excluded_by(&w->recipe, set) & set);
 }
 
-/* The source with each tunable reset to its smallest value, so that a tuned kernel equals the
- * composed
- * one. */
+/* The source with each tunable set to its smallest value: a kernel before and after tuning gives
+ * the same text. */
 static struct text untuned(struct text source, struct arena *a)
 {
     static const int least[TUNABLES_MAX];

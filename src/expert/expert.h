@@ -42,7 +42,7 @@ bool expert_ask(const struct request *req, struct arena *a, struct reply *out, s
 const char *expert_steps(struct text reply, struct arena *a);
 
 /* A worked example for a prompt: a whole kernel in the ABI of cutegen/kernel.h. Unless `other`, it
- * is the recipe most similar to the task with all its steps, written for this task itself if
+ * is the recipe nearest to the task, at the top of its ladder, written for this task itself if
  * expert_can(). With `other`, it is about an operator that the task does not have, of the same
  * class if possible: it shows style and ABI, not the answer. */
 bool expert_recipe_text(const struct task *task, bool other, struct arena *a, const char **recipe,

@@ -156,7 +156,7 @@ printf 'home = %s\ninclude-system-site-packages = false\n' "$(dirname "$(readlin
 touch "$work/far/torch/__init__.py"
 echo "$work/far" >"$site/far.pth"
 said=$("$program" describe "$work/tasks/one/task.py" --python "$work/venv/bin/python" 2>&1)
-grep -q "has torch in $work/far, which is out of reach" <<<"$said"
+grep -q "has torch in $work/far, which confined tasks cannot read" <<<"$said"
 ok "torch outside of Python's own folders is said to be out of reach" $? "$said"
 
 # ---- lent by the warm server ---------------------------------------------------------------------

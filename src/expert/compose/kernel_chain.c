@@ -5,8 +5,8 @@
  *
  * Every recipe writes a whole file: constants, kernels, a plan. Here these files are split and
  * combined: kernels of different forms get their own namespaces, plans become functions whose call
- * has the part's tensors, and names at file scope of both halves get a number where two forms
- * differ.
+ * has the part's tensors, and names at file scope that both halves use get a number where two forms
+ * define them differently.
  */
 #include "base/text.h"
 #include "expert/match/partition.h"
@@ -174,7 +174,7 @@ static struct text rest_of(struct text t, struct text word)
     return (struct text){t.data + word.len, t.len - word.len};
 }
 
-/* Appends a number to every such name. */
+/* Appends the number to every name that the form defines at file scope. */
 static struct text renamed(struct text source, const struct sections *s, int number,
                            struct arena *a)
 {

@@ -11,7 +11,7 @@
  *     struct scope *s = scope_new(a, NULL);
  *     scope_set(s, "kernel", "swish");
  *     scope_fact(s, "flat");
- *     struct scope *x = scope_item(s, "input"); one iteration of `//! each input`
+ *     struct scope *x = scope_item(s, "input");          one iteration of `//! each input`
  *     recipe_compose(&r, s, 1u << VECTORISE, a, &source, err)
  *
  * Everything lives in the arena. An error is a broken recipe, with its line.
@@ -67,7 +67,7 @@ bool recipe_compose(const struct recipe *r, const struct scope *s, unsigned step
  * not.
  */
 bool recipe_steps(const struct recipe *r, const struct scope *s, unsigned *out, struct error *err);
-/* Steps predicted to gain in this scope, as bits (NULL: as far as that needs no fact). */
+/* Steps predicted to gain in this scope, as bits; s NULL: only those without a condition. */
 bool recipe_likely(const struct recipe *r, const struct scope *s, unsigned *out, struct error *err);
 
 #endif

@@ -133,8 +133,8 @@ bool scan_is(const struct node *n);
 int scan_team(const struct node *n); /* threads of a row */
 bool write_scan(struct kernel *k);
 int scan_dim(const struct node *n);
-/* moves.c: an index from memory, counted from the end if negative; and the condition that it is in
- * bounds. */
+/* moves.c: an index from memory, counted from the end if negative; the condition `text` (may be "")
+ * and that i is in bounds. */
 const char *index_value(struct kernel *k, const struct node *index, const struct coords *at,
                         int64_t size);
 const char *index_bounds(struct kernel *k, const char *text, const char *i, int64_t size);

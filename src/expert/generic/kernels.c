@@ -296,7 +296,7 @@ static bool crosses(const struct writing *w, const struct kernel *k)
            stride_of(w, n, last) == 1;
 }
 
-/* Copies each element of n from `value`. */
+/* Adds a kernel that writes each element of n as `value` computes it. */
 static bool add_map(struct writing *w, const struct node *n, const struct node *value)
 {
     int64_t items = tensor_numel(&n->t);
@@ -549,8 +549,7 @@ static struct scope *fill_scope(const struct writing *w, const struct graph *g)
     return s;
 }
 
-/* ---- the matcher
- * ------------------------------------------------------------------------------ */
+/* ---- the matcher ------------------------------------------------------------------ */
 
 /* A result that is also an input or another result gets a copy node. */
 static void own_results(struct graph *p, struct arena *a)

@@ -137,7 +137,7 @@ static bool keep(const struct counts *c, const struct node *n)
            again_ns(c, n) > keeping_ns((double)tensor_numel(&n->t), c->times[at]);
 }
 
-/* The node that the operator's body defines as its result; it is stored there. */
+/* Marks nodes of which a result is an alias: they are written as that result. */
 static bool *written_as_result(const struct counts *c, struct arena *a)
 {
     bool *found = arena_array(a, (size_t)c->g->count, sizeof(bool));

@@ -39,7 +39,7 @@ struct node {
 
 /* A number that follows from sizes: factor * product of (size + shift)**power. */
 struct size_term {
-    int places[SIZE_PLACES][2]; /* (input of the task, dimension), the same in every trace */
+    int places[SIZE_PLACES][2]; /* (input of the task, dimension): of equal size in every trace */
     int place_count, shift;
     double power; /* 0.5, 1 or 2, or one of these negative */
 };
@@ -65,7 +65,7 @@ struct graph {
     bool size_unknown;       /* a number depends on sizes, but not by such a formula */
     const json_t *structure; /* of the inputs, as seen on several draws; may be NULL */
     int result[MAX_TENSORS]; /* node that gives each output */
-    /* Target architecture: 80, 90, ...; simt has the features of sm_80. */
+    /* Target architecture: 80, 90, ...; on simt what its code is built for. */
     int arch, sm_count;
     int64_t smem_block_bytes; /* 0: unknown */
     bool tf32;                /* fp32 products may use TF32 */

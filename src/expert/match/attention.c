@@ -223,9 +223,8 @@ static bool place_add(struct attention *q, const struct node *n, const struct no
     return true;
 }
 
-/* Walks from the softmax down to the product; `at` is the shape in which a value is combined with
- * the
- * scores. */
+/* Walks from the softmax down to the product; `at` is the shape in which a value is combined
+ * with the scores. */
 static bool beside(struct attention *q, const struct node *n, const struct tensor *at,
                    struct match *out)
 {
@@ -267,8 +266,7 @@ static bool only_scaled(struct attention *q)
     return true;
 }
 
-/* ---- the batch
- * --------------------------------------------------------------------------------- */
+/* ---- the batch ------------------------------------------------------------------------ */
 
 /* The inner `size` of a strand; the strand keeps the rest. */
 static struct strand take_inner(struct strand *s, int64_t size)

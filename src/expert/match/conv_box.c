@@ -4,7 +4,7 @@
 
 enum {
     MOST_PIXELS = 256, /* of an instruction, and of a side of what TMA fetches */
-    /* terms; below it memory is slower than the products, and smaller tiles keep it busier */
+    /* terms; up to here memory is slower than the products, and smaller tiles keep it busier */
     SHORT_SUM = 128,
     LEAST_USED = 16,     /* columns of a box that is not as wide as the image */
     PROCESSORS = 132,    /* of an H200 */

@@ -23,7 +23,7 @@ enum {
     LEAST_RESULTS = 16,    /* output channels, likewise */
     LEAST_WORK = 1 << 18,  /* multiplications, likewise */
     EXPANDED_CHANNELS = 8, /* with so few channels, taps become channels */
-    /* with so few channels, other groups' weights may be padded with zeros */
+    /* with so few groups, weights of other groups may be zeros in one product */
     DENSE_GROUPS = 8,
     SAMPLED = 1 << 22, /* elements; above this the maximum of a sample is used */
     MOST_STRIDE = 16,

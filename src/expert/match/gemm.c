@@ -16,8 +16,8 @@
 #include <string.h>
 
 enum {
-    DEEP_K = 256, /* from this length on a sum is divided among blocks */
-    LONG_SUM = 64 /* from this length on a sum is added up in pieces */
+    DEEP_K = 256, /* from this length on dividing a sum among blocks pays */
+    LONG_SUM = 64 /* and from this one on adding up in pieces */
 };
 
 bool gemm_is_product(const struct node *n)

@@ -40,8 +40,8 @@ struct gemm {
 
 bool gemm_is_product(const struct node *n);
 
-/* fp32 on the tensor cores of sm_90a (recipes/gemm_sm90.cu): is there enough work, and can TMA read
- * the operands? */
+/* fp32 on the tensor cores of sm_90a (recipes/gemm_sm90.cu): is there enough work, and can the
+ * kernel read the operands? */
 bool gemm_suits_sm90(const struct gemm *q);
 void gemm_fill_sm90(struct gemm *q, struct match *out);
 

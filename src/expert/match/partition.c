@@ -117,8 +117,7 @@ static const char *short_name(const char *name)
     return dot && dot[1] ? dot + 1 : name;
 }
 
-/* Inputs in the order of a walk from the result, so that equal parts have equal
- * orders. */
+/* Numbers inputs in the order of a walk from the result, so that equal parts get equal numbers. */
 static void number_inputs(const struct cut *c, const struct node *n, bool *seen, struct graph *s,
                           int *from)
 {

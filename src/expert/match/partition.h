@@ -46,8 +46,8 @@ struct chain;
 /* Reads the recipes. *steps: those of the main recipe that apply to any of its parts. */
 bool chain_open(const struct parts *p, struct arena *a, struct chain **out, unsigned *steps,
                 struct error *err);
-/* Parts of other recipes always have all their steps. *literal: see
- * match/size_constants.h. */
+/* Parts of other recipes do not follow `steps`: they have their likely steps or all of them, as far
+ * as these go together and keep accuracy. *literal: see match/size_constants.h. */
 bool chain_compose(const struct chain *c, unsigned steps, struct arena *a, struct text *out,
                    uint64_t *literal, struct error *err);
 

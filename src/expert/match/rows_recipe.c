@@ -2,8 +2,9 @@
 /*
  * rows_recipe.c - pick the recipe of a reduction, and fill the slots that only it has.
  *
- *     row_reduction rows are contiguous in memory column_reduction adjacent rows are: the reduced
- *     dimension is not the innermost split_reduction rows are contiguous, but few and long
+ *     row_reduction     rows are contiguous in memory
+ *     column_reduction  elements of adjacent rows are: the reduced dimension is not the innermost
+ *     split_reduction   rows are contiguous, but they are few and long
  *
  * Launch shapes are chosen here from the sizes; limits are those of an SM
  * since sm_80: 65536 registers, 1024 threads in a block.
