@@ -258,7 +258,7 @@ static bool compose_forms(struct file *f, unsigned steps, struct error *err)
     return true;
 }
 
-/* Lines of the device halves that all forms share are written once, first. */
+/* Takes includes and `using` out of a device half. They are written once, before all forms. */
 static struct text without_includes(struct file *f, struct text device)
 {
     struct buf b = buf_init(CHAIN_BYTES);

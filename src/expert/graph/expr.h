@@ -25,7 +25,7 @@ struct expr {
     const char *special[GRAPH_NODES];
     const char *row, *col; /* names of a value's coordinates, or NULL: unknown */
     bool uses_place;       /* out: the last body uses them */
-    bool see_turned;       /* and so do transpositions: of functions of one value */
+    bool see_turned;       /* rearrangements do not matter: in functions of one value */
     bool see_through;      /* reshapes do not move elements: checked by the caller */
     bool fast;             /* use the fast forms */
     bool has_fast;         /* out: some operator has one */
