@@ -12,6 +12,6 @@ int cpus_usable(void)
 
     if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 0)
         return CPU_COUNT(&set);
-    all = sysconf(_SC_NPROCESSORS_ONLN); /* fails with more cores than a cpu_set_t has bits */
+    all = sysconf(_SC_NPROCESSORS_ONLN); /* where a cpu_set_t has fewer bits than there are cores */
     return all > 0 ? (int)all : 1;
 }

@@ -35,10 +35,10 @@ char *path_find_program(struct arena *a, const char *name);
 uint64_t machine_memory(void);
 
 /*
- * The product's own files, found relative to the running executable, so that an installed tree can
- *   be moved: build tree BUILD/cutegen-runner data in the source tree above it installed
- *   PREFIX/libexec/cutegen/... data in PREFIX/share/cutegen $CUTEGEN_HOME overrides the data folder
- *   (it holds include/, oracle/, ...).
+ * The product's own files, found from where the running executable is (so a tree can be moved):
+ *   build tree  BUILD/cutegen-runner          data in the source tree above it
+ *   installed   PREFIX/libexec/cutegen/...    data in PREFIX/share/cutegen
+ * $CUTEGEN_HOME overrides the data folder (it holds include/, oracle/, ...).
  */
 bool home_program(const char *name, struct arena *a, char **out, struct error *err);
 bool home_data(const char *relative, struct arena *a, char **out, struct error *err);

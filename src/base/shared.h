@@ -3,7 +3,7 @@
  * shared.h - a text that processes on many machines take turns changing.
  *
  *     if (!t->begin(t->ctx, a, &text, err)) ...      exclusive from here to end()
- *     t->end(t->ctx, changed, err) NULL: it is unchanged
+ *     t->end(t->ctx, changed, err)                   NULL: it is unchanged
  *
  * The store provides one to its users, so that neither depends on the other. shared_files is the
  * same for files that are written once under a key and never changed.
@@ -29,7 +29,7 @@ struct shared_files {
     bool (*get)(void *ctx, const char *key, struct arena *a, struct text *data);
     void (*put)(void *ctx, const char *key, struct text data); /* failure is not an error */
     /* Lets others make it from a source and a request (JSON). True once it is available; false:
-     * none makes it. NULL: there are no others to ask. May be called from any thread. */
+     * no other did. NULL: there are no others to ask. May be called from any thread. */
     bool (*make)(void *ctx, const char *key, struct text source, const char *request);
     bool offer; /* also put what was cached here earlier */
     void *ctx;

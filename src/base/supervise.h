@@ -17,7 +17,7 @@ struct supervise_plan {
     char **environment;
     const char *tmp;  /* its own folder, removed at the end; NULL: none */
     int in, out, err; /* become 0, 1, 2 of the program */
-    int life;         /* read end; EOF means that cutegen died */
+    int life;         /* read end; EOF: cutegen died or ends the program */
     int report;       /* write end: one struct supervise_report */
 };
 

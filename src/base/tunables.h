@@ -3,7 +3,7 @@
  * tunables.h - parameters that a kernel declares for the machine to search.
  *
  *     CUTEGEN_TUNE(BM, 128, 64, 256);         BM is 128; 64 and 256 may be tried
- *     CUTEGEN_TUNE_IF(BM * BN <= 16384); settings that violate it are not tried
+ *     CUTEGEN_TUNE_IF(BM * BN <= 16384);      settings that violate it are not tried
  *
  * The first value is the one in force. tunables_set() returns a source with the chosen values
  * first, so that the source itself records the choice. Values are integers; conditions consist of

@@ -33,8 +33,8 @@ enum {
     MAX_VALUE = 8192,
     SHORT = 6,        /* shorter spellings are not searched for; longer than "[key]" */
     NO_WORD = 8,      /* with letters and digits */
-    LONG = 16,        /* longer than any ordinary word, whatever its characters */
-    LEAST_OF_CUT = 8, /* characters of a spelling that the end of a text truncates */
+    LONG = 16,        /* no ordinary word is this long, whatever its characters */
+    LEAST_OF_CUT = 8, /* least part of a spelling that is found at either end of a text */
 };
 
 static const char mark[] = "[key]";

@@ -3,9 +3,9 @@
  * vault.h - the secrets of this process: read once, hidden, and scrubbed from every text.
  *
  *     vault_open();                         first thing in main(): see below
- *     value = vault_get("OPENAI_API_KEY"); what getenv() would have returned value =
- *     vault_keep("FILE", v, len); a key from another source t = vault_scrub(t, a); before a text
- *     goes anywhere
+ *     value = vault_get("OPENAI_API_KEY");  what getenv() would have returned
+ *     value = vault_keep("FILE", v, len);   a key from another source
+ *     t = vault_scrub(t, a);                before a text goes anywhere
  *
  * vault_open() moves every variable with a secret's name out of the environment and overwrites its
  * memory, so that /proc/PID/environ no longer shows it. The values are in pages of their own that a
@@ -13,7 +13,7 @@
  *
  * vault_scrub() is the last layer, not the first: texts come from processes
  * that cannot read a key. It finds a secret verbatim, in hex, in base64 (at any offset of the
- * encoded data), URL-encoded and escaped for JSON; also when the end of the text truncates it.
+ * encoded data), URL-encoded and escaped for JSON; also when either end of the text truncates it.
  */
 #ifndef BASE_VAULT_H
 #define BASE_VAULT_H

@@ -3,8 +3,9 @@
  * zip.h - a ZIP archive in memory, its files stored without compression.
  *
  *     struct zip z = zip_init(limit);
- *     zip_add(&z, "pkg/__init__.py", data); any order, each name once struct text archive =
- *     zip_end(&z); borrowed until zip_release() zip_release(&z);
+ *     zip_add(&z, "pkg/__init__.py", data);        in any order, each name once
+ *     struct text archive = zip_end(&z);           borrowed until zip_release()
+ *     zip_release(&z);
  *
  * Times are fixed, so the same files give the same bytes. At most 65535 files and 4 GiB.
  */

@@ -8,11 +8,12 @@
  * version.
  *
  *     loader_torch()         addresses of torch's functions; the type of the device, torch's "CUDA"
- *     loader_operator() a slot for an operator: how many tensors, which callback loader_case() a
- *     judged case as words: shapes, workspace, tensor maps, launches loader_register() from here on
- *     torch calls us for CUDA tensors loader_driver() addresses of the driver's functions; before
- *     the first loader_ready() loader_ready() a case's kernels, loaded on one device by launcher.py
- *     loader_launch() queues a case with given addresses, as the operator itself does
+ *     loader_operator()      a slot for an operator: how many tensors, which callback
+ *     loader_case()          a judged case as words: shapes, workspace, tensor maps, launches
+ *     loader_register()      from here on torch calls us for CUDA tensors
+ *     loader_driver()        addresses of the driver's functions; before the first loader_ready()
+ *     loader_ready()         a case's kernels, loaded on one device by launcher.py
+ *     loader_launch()        queues a case with given addresses, as the operator itself does
  *
  * Invariants
  * 1. Words and sizes come from a file, so each is checked before it is used; an index, an offset or

@@ -59,7 +59,7 @@ bool cuda_poison(struct cuda_device *d, const struct plan *plan, struct error *e
 /* Creates the tools if necessary. */
 bool cuda_tools(struct cuda_device *d, struct error *err);
 int cuda_enqueue_flush(struct cuda_device *d);
-/* Overwrites the shared memory of every multiprocessor; and what threads left in local memory. */
+/* Overwrite the shared memory of every multiprocessor; what threads left in local memory. */
 int cuda_enqueue_scrub(struct cuda_device *d);
 int cuda_enqueue_stack_scrub(struct cuda_device *d);
 /* Fills memory with repetitions of the value's 8 bytes. */

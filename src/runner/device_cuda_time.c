@@ -7,7 +7,7 @@
  * a varying amount.
  *
  *     cold: restore outputs, poison workspace, scrub shared memory, flush L2, wait kernel, [ run ]
- * warm: run, wait kernel, [ run ]
+ *     warm: run, wait kernel, [ run ]
  *
  * The flush READS a buffer several times the size of L2: a flush that writes
  * leaves dirty lines, and evicting them would be charged to the candidate.

@@ -8,7 +8,7 @@
  *
  *     struct precompiler *l = precompiler_new(3000);
  *     if (!precompiler_ask(l, request, device, line, a, &answer)) ... compile here
- *     precompiler_see(l, request, device, answer, serve, ctx); after the answer was sent
+ *     precompiler_see(l, request, device, answer, serve, ctx);        after the answer was sent
  *
  * A builder's lives until the builder ends.
  */

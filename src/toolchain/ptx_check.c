@@ -258,7 +258,7 @@ struct taint {
     int mark[TAINT_SLOTS]; /* 1: module variable; else the function it was met in */
     int function, taken, count;
     bool holds[TAINT_SLOTS]; /* the variable it leads to holds addresses of others */
-    bool full;               /* too deep to follow */
+    bool full;               /* more names than can be followed */
 };
 
 static size_t taint_slot(const struct taint *t, struct text word)

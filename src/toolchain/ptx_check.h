@@ -9,8 +9,8 @@
  *   none calls what is not in the module (printf, malloc), none reads a launch counter (%gridid) or
  *   the time (%globaltimer, %clock64);
  * - module: outside functions there are only the parts of a module of kernels. For PTX that foreign
- *   code wrote as a whole (ptx_module.c). All return true if nothing is wrong; else the verdict has
- *   the user's line.
+ *   code wrote as a whole (ptx_module.c).
+ * All return true if nothing is wrong; else the verdict has the user's line.
  */
 #ifndef TOOLCHAIN_PTX_CHECK_H
 #define TOOLCHAIN_PTX_CHECK_H

@@ -98,7 +98,7 @@ static bool is_through(const struct line_reader *r, struct text reg)
     return r->through[slot(r, reg)].data != NULL;
 }
 
-/* Nothing is added beyond half of the slots: this can only undercount accesses. */
+/* Nothing is added beyond half of the slots: then too few accesses count as through CuTe. */
 static void add_through(struct line_reader *r, struct text reg)
 {
     size_t i = slot(r, reg);

@@ -137,7 +137,7 @@ static struct text processor(struct arena *a)
     return text_of("");
 }
 
-/* The cache key: PTX, options, translator and compiler. */
+/* The cache key: PTX, options, translator, compiler and processor. */
 static bool cache_key(const struct tools *tools, const char *ptx_path, const char *const *argv,
                       int asked, struct arena *a, char key[65], struct error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_halves.c - which lines of a candidate belong to the device, the plan and the export.
+ * source_halves.c - which lines of a candidate its device half and its plan half see.
  *
  * A stack of the open conditionals; each knows the halves that include its content. A conditional
  * that is not about CUTEGEN_* hides nothing and is kept.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_halves.h - which lines of a candidate belong to the device, the plan and the export.
+ * source_halves.h - which lines of a candidate its device half and its plan half see.
  *
  * Follows #ifdef CUTEGEN_DEVICE / CUTEGEN_HOST / CUTEGEN_EXPORT and their
  * #ifndef, #if defined() forms, #else and #endif; other conditions are left

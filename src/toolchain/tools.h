@@ -4,7 +4,7 @@
  *
  *     struct tools t;
  *     tools_look(&config, a, &t);                   never fails: NULL is "not there"
- *     if (!tools_find(&config, a, &t, err)) ... something required is missing: text and hint
+ *     if (!tools_find(&config, a, &t, err)) ...     a required one is missing: text and hint
  *
  * Looked for in this order: the configuration, the environment ($CC,
  * $CUDA_HOME, $CUTLASS_PATH), the toolkit in /usr/local/cuda or of the nvcc on

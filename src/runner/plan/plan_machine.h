@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan_machine.h - interpret a plan's code as one thread and check every
- * access.
+ * plan_machine.h - interpret a plan's code as one thread, with every
+ * access checked.
  *
  * The plan's addresses are meaningful only here: each load and store must be inside one region, or
  * the run ends. The result depends only on code and input, and the run ends after `max_steps`

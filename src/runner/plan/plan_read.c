@@ -111,9 +111,9 @@ static const struct known_call {
     {"cutegen_plan_return", PLAN_CALL_RETURN, 1, false},
 };
 
-/* A function without a body is one of the planner's or unknown; plan_body.c refuses calls of
- * unknown
- * ones. */
+/*
+ * A function without a body is one of the planner's or unknown.
+ * plan_body.c refuses calls of unknown ones. */
 static bool know_call(struct plan_function *f, struct error *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(known_calls); i++) {

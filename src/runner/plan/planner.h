@@ -44,7 +44,7 @@ struct planner {
     struct cutegen_call call;
     struct cutegen_tensor in[PLANNER_MAX_TENSORS], out[PLANNER_MAX_TENSORS];
     struct cutegen_scalar scalars[PLANNER_MAX_TENSORS];
-    int64_t bytes[PLANNER_SLOTS]; /* index of the buffer in each slot; -1: none */
+    int64_t bytes[PLANNER_SLOTS]; /* size of the buffer in each slot; -1: none */
     int workspace_count;
     uint64_t arg_bytes; /* of all launches */
     uint64_t max_steps; /* of the plan; 0: PLAN_MAX_STEPS */

@@ -241,7 +241,7 @@ static uint32_t my_mark(const struct warp *w, const struct shadow *s)
     return s->floor + 2 + (uint32_t)(w->blk->index & ((1u << 30) - 1));
 }
 
-/* From the first write on, reads are checked, including those done without a call. */
+/* From the first write on, reads of it are checked: none may be done without a call any more. */
 static void now_written(struct warp *w, struct alloc *x)
 {
     struct launch *l = w->t->l;
@@ -359,7 +359,7 @@ static uint32_t words_in(uint64_t line, uint64_t first, uint64_t end)
     return some;
 }
 
-/* The words of the line that others wrote or read; *again: those of the block itself. */
+/* False: unordered accesses of others to the line conflict; *again: the block itself was there. */
 static inline bool line_free(const struct warp *w, const struct shadow *s, uint64_t i,
                              uint32_t some, uint64_t v, uint32_t me, bool write, bool *again)
 {

@@ -42,8 +42,8 @@ struct shadow {
 
 struct shadow *shadow_new(uint64_t bytes, bool ever_written);
 void shadow_free(struct shadow *s);
-/* Begins a launch with blocks 0 .. blocks - 1; orders: they may wait for each
- * other. */
+/* Begins a launch with blocks 0 .. blocks - 1;
+ * orders: they may wait for each other. */
 void shadow_begin(struct shadow *s, uint64_t blocks, bool orders);
 void shadow_ever(struct shadow *s, uint64_t at, uint64_t bytes); /* something wrote it */
 

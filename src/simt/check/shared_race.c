@@ -203,7 +203,7 @@ void race_access(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 sit
     }
     late_enter(b, write);
     /* Writes are checked first and recorded afterwards, so that lanes of one instruction that write
-     * the same bytes do not conflict. */
+     * the same bytes are not reported against each other. */
     for (; m; m &= m - 1) {
         u32 lane = (u32)__builtin_ctz(m);
         uint64_t at = host[lane] - base;

@@ -21,8 +21,8 @@ static inline u32 several(const struct blk *b)
 /* Enters deferred accesses into the cells: all of them before a store is checked, only stores
  * before a load. */
 void late_enter(struct blk *b, bool write);
-/* Accesses of whole words by the lanes m, each at at[lane]; true: nothing more to
- * do. */
+/* Accesses of whole words by the lanes m, each at at[lane];
+ * true: nothing more to do. */
 bool late_lanes(struct warp *w, u32 m, const u32 *at, u32 bytes, u32 site, bool write);
 
 bool late_copy_begin(struct warp *w, struct copy *c);

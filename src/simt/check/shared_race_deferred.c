@@ -71,7 +71,7 @@ static void forget(struct blk *b)
     b->lates = b->late_lanes = b->late_writes = b->late_plain = 0;
 }
 
-/* When marks are used up, all old ones are reset. */
+/* When marks are used up, all are reset, as of past epochs, except those of copies in flight. */
 static void epoch_next(struct blk *b)
 {
     u32 marks = marks_of_epoch(b), next = b->epoch + marks;
@@ -539,7 +539,7 @@ bool race_read_later(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n)
 
 /* ---- asynchronous copies ---- */
 
-/* No thread has accessed them since the last barrier of all warps: marks them as in flight. */
+/* Marks words as in flight; true: none was accessed since the last barrier of all warps. */
 INLINE bool begin_words(struct blk *b, const struct copy *c, const u32 words)
 {
     u32 epoch = b->epoch, met = 0;

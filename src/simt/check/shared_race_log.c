@@ -36,7 +36,7 @@ void log_arm(struct blk *b)
     }
 }
 
-/* This may run in another warp's turn, so it only stops the launch. */
+/* This may run in another warp's turn, so it only records the finding. */
 static void report(struct warp *w, u32 lane, u32 site, u32 at)
 {
     finding_add(&(struct finding_where){w, lane, site}, SIMT_UNINITIALISED, at, NULL, -1, -1, -1,

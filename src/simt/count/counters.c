@@ -36,7 +36,7 @@ struct reuse {
     uint64_t tag[NEAR_SETS][NEAR_WAYS];
     uint8_t valid[NEAR_SETS][NEAR_WAYS], next[NEAR_SETS];
     uint64_t touches;
-    bool some, full; /* only a sample of lines is tracked, because too many were accessed */
+    bool some, full; /* only a sample of lines is tracked; this block accessed too many for all */
 };
 
 static inline uint32_t line_hash(uint64_t line)

@@ -154,8 +154,8 @@ __attribute__((constructor)) static void hook_program(void)
     munmap((void *)(uintptr_t)p.map, p.bytes);
 }
 
-/* ---- a library that exports a runtime's calls as _cudaMalloc, ...
- * ----------------------------- */
+/* ---- a library that exports a runtime's calls ------------------------------
+ * under names such as _cudaMalloc */
 
 /* The target of a function that is a single jump; 0: it is not. */
 static uintptr_t jumps_to(uintptr_t at)

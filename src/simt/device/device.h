@@ -78,7 +78,7 @@ struct simt {
     size_t alloc_count, alloc_cap;
     struct simt_module *modules;
     pthread_mutex_t lock;
-    struct fiber **spare; /* workers of finished launches, whose stacks can be reused */
+    struct fiber **spare; /* of finished launches: their stacks can be reused */
     uint32_t spare_count;
 };
 
@@ -117,7 +117,7 @@ struct launch {
 struct range {
     uint64_t lo, hi;
     struct alloc *alloc;
-    uint64_t last; /* place of the last row: the next is probably at the same distance */
+    uint64_t last; /* where the last row was: the next is likely as far on again */
 };
 
 /* Is [at, at + bytes) entirely inside? Correct even if at + bytes overflows. */
@@ -184,7 +184,7 @@ struct cell {
 };
 enum { LANE_MANY = 255, LOG_ENTRIES = 512, LATE_KNOWN = 1024 };
 
-/* An access, or several equal ones, not yet entered into the cells: shared_race_deferred.c. */
+/* An access, or several alike, not yet entered into the cells: shared_race_deferred.c. */
 struct late {
     uint32_t site, sites, warp, time, gen, mask;
     uint32_t words;        /* of each lane */
@@ -222,9 +222,9 @@ struct blk {
     uint32_t quiet_reads;      /* loads by call meanwhile */
     bool dirty;                /* the cells were used */
     uint32_t flights;          /* asynchronous copies under way, by lane */
-    uint32_t hidden;           /* accesses not yet in the cells, by instruction */
+    uint32_t hidden;           /* copies under way not yet in the cells, by instruction */
     uint32_t gen;              /* barriers completed */
-    uint32_t locks[MAX_WARPS]; /* clock of the releases of locks */
+    uint32_t locks[MAX_WARPS]; /* joined clocks of all releases of locks */
     uint8_t *smem_alloc, *local;
     u64 *logs;
     struct block_log *log;   /* check full: block_log.c */
@@ -312,7 +312,7 @@ static inline void regs_lanes(const struct warp *w, const struct sw_site *s, u32
                               void **out)
 {
     const u32 *at = w->t->l->k->regs + s->regs + first;
-    u8 *fr = w->w.fr; /* (it may alias any of these) */
+    u8 *fr = w->w.fr; /* read once: for the compiler, a write to out[] may change it */
     for (u32 i = 0; i < n; i++)
         out[i] = at[i] == SW_NONE ? NULL : fr + at[i];
 }
@@ -433,9 +433,9 @@ void race_ends(struct blk *b);     /* its last warp has left */
 void race_some_met(struct blk *b); /* a barrier of some warps is about to complete */
 /* All warps synchronised: everything before is ordered before everything after. */
 void race_all_met(struct blk *b);
-/* n loads at at[] + their offsets; true: nothing more to do now. */
 void race_enter(struct blk *b); /* the caller will inspect the cells itself */
-/* The same for rows of 16 bytes at at[] of the lanes m. */
+/* True, in all of these: nothing more to do now. Rows of 16 bytes, one at host[] of each lane of m;
+ * last, n loads at at[] plus their offsets. */
 bool race_rows_later(struct warp *w, u32 m, const uint64_t *host, u32 site);
 bool race_row(struct warp *w, u32 first, u32 bytes, u32 site, bool write);  /* lanes side by side */
 bool race_read_same(struct warp *w, u32 m, u32 first, u32 bytes, u32 site); /* at one place */

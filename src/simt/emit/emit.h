@@ -11,8 +11,8 @@
  * predicate, v12_3 the third value of a varying register inside a segment,
  * fr the frame with the lanes of varying registers, m the active lanes.
  *
- * The first instruction that cannot be written sets `failed` and the error; the writers then do
- * nothing and the caller stops.
+ * The first instruction that cannot be written sets `failed` and the error;
+ * the writers then continue harmlessly and the caller stops.
  */
 #ifndef SIMT_EMIT_H
 #define SIMT_EMIT_H
@@ -95,8 +95,8 @@ struct emit {
     int temp;
     bool parks; /* a collective may have to wait for lanes */
     int block;  /* being written */
-    /* Blocks that run once in a kernel with many memory instructions, which are then written as
-     * calls to save compile time. NULL: none. */
+    /* Blocks that run once, if they have many memory instructions: those are written as calls
+     * there, to save compile time. NULL: none. */
     bool *once;
     uint64_t shared_static, shared_align, dynamic_at;
     bool uses_dynamic;
@@ -133,11 +133,11 @@ void set_uniform(struct emit *e, const struct opnd *dst, const char *text);
 bool operand_uniform(const struct emit *e, const struct opnd *o);
 const char *symbol_address(struct emit *e, const struct insn *in, const struct opnd *o);
 
-/* The current value of a varying register in the running segment. */
 /* The word that all lanes of this chunk share, or NULL. */
 const char *segment_word(struct emit *e, const struct opnd *o);
+/* The current value of a varying register in the running segment. */
 const char *segment_value(struct emit *e, int reg);
-/* A new name for the register's value, which becomes the current one. */
+/* A name for the register's next value, which becomes the current one. */
 const char *segment_next(struct emit *e, int reg);
 /* A chunk of the lanes has it from one place of shared memory, and NEON multiplies by one word. */
 bool is_one_word(const struct emit *e, int reg);

@@ -4,7 +4,7 @@
  * machine registers, until its lanes are done.
  *
  * Hides: that finished lanes keep their values, and that a chunk with many iterations returns to
- * the warp's loop, where the device can check for the end of the launch.
+ * the warp's loop, where the device gets control (tick): other warps run, or the launch ends.
  *
  * The block is a loop of itself by a predicate that varies; nothing in it is a
  * call; scalars in it do not change from turn to turn. What is needed after

@@ -75,7 +75,7 @@ struct mbar_shadow {
     uint32_t at, clock[CLOCKS], fenced[CLOCKS];
     bool used, invalid;
     uint32_t init_warp, init_time, init_epoch;
-    uint32_t phase_bytes, phase_expect; /* arrivals and expected bytes in this phase */
+    uint32_t phase_bytes, phase_expect; /* bytes that arrived and were expected in this phase */
     struct peer_clocks *peers;
 };
 
