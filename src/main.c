@@ -38,7 +38,9 @@ static const struct flag suite_flags[] = {
     {"resume", "SUITE", "go on with a suite that was stopped or killed; `last` is the newest"},
     {"workers", "WHO",
      "let workers run it: local:N, slurm:N[,OPTION=VALUE...], none (docs/cluster.md)"},
-    {"builders", "WHO", "let other workers compile for them: CPU nodes compile, GPU nodes judge"},
+    {"builders", "WHO",
+     "let other workers compile for them, written like --workers: CPU nodes compile, GPU nodes "
+     "judge"},
     {"require", "DEVICE",
      "only workers with that device: simt, cuda, cuda:NAME; then ,arch=90 ,memory=GIB"},
     {"priority", "N", "a suite with a higher priority goes first; default: 0"},
@@ -94,7 +96,7 @@ static const struct flag prune_flags[] = {
     {0},
 };
 static const struct flag upgrade_flags[] = {
-    {"no-backup", NULL, "the database was already backed up, not with pg_dump"},
+    {"no-backup", NULL, "do not run pg_dump: the database is already backed up by other means"},
     {0},
 };
 static const struct flag live_flags[] = {
@@ -122,7 +124,7 @@ static const struct flag search_flags[] = {
 static const struct flag eval_flags[] = {
     {"format", "FORMAT", "text, json, or github (workflow commands); default: text"},
     {"profile", NULL, "also profile a kernel that passes"},
-    {"all-baselines", NULL, "time a kernel that passes again, interleaved with every baseline"},
+    {"all-baselines", NULL, "if the kernel passes, time it again, interleaved with every baseline"},
     {"job", "N", "the queue job this verdict is for; set by a worker"},
     {"events", NULL, "with --json: a line per step before the verdict"},
     {0},
@@ -158,7 +160,7 @@ static const struct flag exec_flags[] = {
     {0},
 };
 static const struct flag peaks_flags[] = {
-    {"show", NULL, "only print stored figures; measure nothing"},
+    {"show", NULL, "only print what is known; measure nothing"},
     {0},
 };
 static const struct flag edit_flags[] = {
@@ -168,7 +170,7 @@ static const struct flag edit_flags[] = {
 static const struct flag prompt_flags[] = {
     {"stage", "STAGE", "synthesize, diagnose, repair or optimize; default: synthesize"},
     {"kernel", "FILE.cu", "the kernel to diagnose, repair or optimize"},
-    {"judged", "FILE", "its verdict from `eval --json`; default: placeholder words"},
+    {"judged", "FILE", "file with its verdict, from `eval --json`; default: placeholder words"},
     {0},
 };
 
@@ -224,7 +226,7 @@ const struct command commands[] = {
      cmd_queue_wait, "wait for jobs and show their results",
      "Exit code 1: one of them did not pass."},
     {"queue list", "", 0, 0, GROUP_STORE, true, false, no_flags, cmd_queue_list,
-     "the newest jobs added with `queue add`, with their results", ""},
+     "the newest single jobs, as added with `queue add`, with their results", ""},
     {"queue cancel", "JOB...", 1, CLI_MAX_WORDS, GROUP_STORE, true, false, no_flags,
      cmd_queue_cancel, "remove waiting jobs from the queue",
      "Exit code 1: one of them is running or has ended."},
@@ -250,7 +252,7 @@ const struct command commands[] = {
      "bring the tables on a server to this version, after a backup with pg_dump",
      "A SQLite file needs no command: it is copied to store.db.vN and changed when it is opened."},
     {"tune", "TASK.py KERNEL.cu", 2, 2, JUDGING | GROUP_LOOP, true, true, tune_flags, cmd_tune,
-     "search the values of a kernel's tunables",
+     "search for the best values of a kernel's tunables",
      "Judges KERNEL.cu, then other values of what it declares with CUTEGEN_TUNE, nearest first, "
      "as\n"
      "many as --tune says. `cutegen show RUN --source` prints the best, `cutegen export RUN` ships "
@@ -305,9 +307,9 @@ const struct command commands[] = {
      "docs/mcp.md lists tools, resources and prompts."},
     {"agent install", "", 0, 0, 0, true, false, agent_flags, cmd_agent_install,
      "install the MCP entry and a skill for a coding agent in this project's folder",
-     "Shows each file as it will be, then writes it. Existing content of a file stays; a file "
-     "that\n"
-     "cannot be kept is named, and nothing is written. Running it again changes nothing."},
+     "Shows each file as it will be, then writes it. Existing content of a file stays; a file for\n"
+     "which that is impossible is named, and nothing is written. Running it again changes "
+     "nothing."},
     {"search", "WORDS...", 1, CLI_MAX_WORDS, GROUP_DEVICE | GROUP_TOOLS, true, false, search_flags,
      cmd_search, "search CuTe's declarations and the guides",
      "WORDS may be a pasted compile error. Exit code 1: nothing was found."},
@@ -350,7 +352,7 @@ const struct command commands[] = {
      "the providers, and which of them have a key", ""},
     {"prompt", "TASK.py", 1, 1, GROUP_ALL, true, false, prompt_flags, cmd_prompt,
      "print what would be sent to a model for a task, without sending it",
-     "Includes what earlier runs of its class learnt on this device, if the store has any;\n"
+     "Includes what other runs of its class learnt on this device, if the store has any;\n"
      "--no-memory leaves that out, as it does in a run."},
     {"server status", "", 0, 0, 0, true, false, no_flags, cmd_server_status,
      "list what the warm server holds: builders, oracles, who uses them", ""},
@@ -360,13 +362,13 @@ const struct command commands[] = {
      "what this machine has: compilers, CuTe, PyTorch, GPUs, profilers, models",
      "Exit code 3: something that `cutegen run` needs is missing."},
     {"peaks", "", 0, 0, GROUP_DEVICE | GROUP_TOOLS, true, false, peaks_flags, cmd_peaks,
-     "the device's peak bandwidth, flops and launch rate",
+     "the device's peak bandwidth and flops, and the time of a launch",
      "On a GPU the figures are measured in about ten seconds and kept for this device; rooflines\n"
      "and floors use them from then on. On simt the table of the modelled GPU is shown."},
     {"config", "", 0, 0, GROUP_ALL, true, false, no_flags, cmd_config,
      "the effective settings, and where each came from",
-     "Flags override CUTEGEN_* variables, those ./cutegen.ini, that\n"
-     "~/.config/cutegen/cutegen.ini, that over the defaults."},
+     "Flags override CUTEGEN_* variables, those override ./cutegen.ini, that overrides\n"
+     "~/.config/cutegen/cutegen.ini, and that the defaults."},
     {"help", "[COMMAND]", 0, 2, 0, false, false, no_flags, cmd_help,
      "this list, or help on one command", ""},
     {"version", "", 0, 0, 0, true, false, no_flags, cmd_version, "the version", ""},

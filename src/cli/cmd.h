@@ -103,7 +103,7 @@ void print_json(json_t *v);                      /* one line; takes the referenc
 const char *show_us(double us, struct arena *a); /* "0.611 ms", "3.91 us" */
 const char *show_shape(const struct tensor_info *t, struct arena *a); /* "(16, 128) f32" */
 const char *show_device(const struct device *d, struct arena *a);     /* "simt as H200" */
-/* relative to the working folder if that is shorter */
+/* Relative to the working folder if it is below it, else unchanged. */
 const char *short_path(const char *path, struct arena *a);
 /* Text of a task, a candidate or a model: control characters are printed as
  * escapes. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_model.c - single calls to the model and single edits: `ask`, `models`, `prompt`, `edit
- * apply`; and `simt run`. */
+/* cmd_model.c - the model's parts as single commands: `ask`, `models`, `prompt`, `edit apply`; and
+ * `simt run`. */
 #include "base/fs.h"
 #include "base/json.h"
 #include "cli/cmd.h"

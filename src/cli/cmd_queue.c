@@ -277,7 +277,9 @@ static bool wait_for(struct cli *cli, struct store *store, const int64_t *ids, s
             if (e.state == JOB_DONE || e.state == JOB_FAILED)
                 break;
             if (loop_interrupts) {
-                error_set(err, ERROR_INTERRUPTED, "job %lld keeps running", (long long)ids[i]);
+                error_set(err, ERROR_INTERRUPTED,
+                          "stopped waiting for job %lld, which was not cancelled",
+                          (long long)ids[i]);
                 return error_hint(err, "cutegen queue wait %lld", (long long)ids[i]);
             }
             if (!jobs_wait(store, LOOK_MS, err))

@@ -231,7 +231,7 @@ bool cmd_suite(struct cli *cli, int *code, struct error *err)
         json_array_append_new(options.flags, json_string("--compile-on=queue"));
     ok = loop_suite(&cli->settings, &options, &lines.progress, cli->a, &name, err);
     json_decref(options.flags);
-    /* Stopped, or a machine error: still show the results so far. */
+    /* Stopped, out of budget, or a broken machine: still show the results so far. */
     if (name && !show_suite(cli, name, ok ? err : &shown))
         return false;
     return ok;

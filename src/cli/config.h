@@ -57,8 +57,8 @@ bool config_read_file(struct config *c, const char *path, enum config_origin ori
 bool config_set(struct config *c, const char *key, const char *value, enum config_origin origin,
                 const char *where, struct error *err);
 
-/* What replaced a key of an earlier version; NULL: there was no such key. */
 const struct config_key *config_find(const char *key); /* NULL: there is none */
+/* What replaced a key of an earlier version, as a hint; NULL: there was no such key. */
 const char *config_was(const char *key);
 void config_settings(const struct config *c, struct settings *out);
 void config_run_options(const struct config *c, struct run_options *out);

@@ -158,7 +158,7 @@ static void print_advice(const json_t *launch, const json_t *c)
         printf("    - fewer atomics to one place: add up in the warp or block first, or spread "
                "them\n");
     if (lanes < 20)
-        printf("    - divergence: %.0f of 32 threads are active on average; see the column\n",
+        printf("    - divergence: %.0f of 32 threads are active on average; see column threads\n",
                lanes);
     if (json_double_or(c, "async_waits", 0) > 0 && ratio(c, "async_left", "async_waits") < 1)
         printf("    - more stages: no copy is in flight while the block computes\n");

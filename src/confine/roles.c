@@ -95,7 +95,7 @@ static char *folder_of(const char *path, struct arena *a)
     return arena_strndup(a, path, len > 1 ? len - 1 : len);
 }
 
-/* Allows not the whole prefix, which may be a user's home. */
+/* Does not allow the whole prefix, which may be a user's home. */
 static void allow_prefix(struct confine_policy *p, const char *program, struct arena *a)
 {
     static const char *const parts[] = {"bin", "lib", "lib64", "libexec", "include", "pyvenv.cfg"};

@@ -162,7 +162,7 @@ static bool bind_path(const struct confine_path *p)
     int fd;
 
     if (!resolve(p->path, real))
-        return true; /* dangling link */
+        return true; /* the path cannot be followed, such as a loop of links: left out */
     snprintf(from, sizeof from, OLD "%s", real);
     if (stat(from, &st) != 0 || strcmp(real, "/") == 0)
         return true;

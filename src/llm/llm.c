@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * llm.c - one question, as many attempts and continuations as needed, one
- * reply.
+ * llm.c - one question, as many attempts and continuations as needed, one reply.
  *
  * Invariants
  * 1. Budget is reserved before a round and settled after it, whatever happened.

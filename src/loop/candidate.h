@@ -2,9 +2,9 @@
 /*
  * candidate.h - judge one candidate, for `run` and for `eval`; private to this room.
  *
- *     judge_candidate() build -> test -> measure; the first step that fails decides. With several
- *     shapes it must pass at each of them accept_candidate() with --accept: sanitizers and simt on
- *     a kernel that passed
+ *     judge_candidate()    build -> test -> measure; the first step that fails decides.
+ *                          With several shapes it must pass at each of them
+ *     accept_candidate()   with --accept: sanitizers and simt on a kernel that passed
  *
  * Neither writes the store: the caller does, before it starts anything else.
  */

@@ -424,8 +424,7 @@ static bool write_export(struct store *store, const struct chosen *c, const stru
 }
 
 /* Notes the export so that `store prune` keeps what its record cites. With a read-only store the
- * export still
- * succeeds. */
+ * export still succeeds. */
 static void note_export(const struct settings *settings, const char *run, int attempt,
                         const char *path)
 {

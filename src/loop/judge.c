@@ -68,7 +68,7 @@ void loop_build_ahead(struct loop *l, struct settled *const *list, const struct 
     loop_event(l, (struct event){.kind = EVENT_STAGE, .text = "build"});
     stage_build_many(l->st, &l->task, jobs, count);
     for (size_t i = 0; i < count; i++)
-        of[i]->built = jobs[i].ok; /* a build that failed is repeated there and reports its error */
+        of[i]->built = jobs[i].ok; /* loop_judge() builds the others again and reports errors */
 }
 
 static void tell_step(void *ctx, const char *step, const struct candidate *cand)

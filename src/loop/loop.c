@@ -54,7 +54,7 @@ static bool loop_profile(struct loop *l, struct settled *from, struct error *err
 
 /*
  * Depth 0 from the built-in engineer: all of its steps, of which the model continues from the
- * fastest. Nothing is found if it has no recipe for the task.
+ * fastest. Nothing is found if it cannot write a kernel for the task.
  */
 static bool loop_seed(struct loop *l, struct error *err)
 {

@@ -6,9 +6,10 @@
  * profiler, from which kernel the next step starts, when to stop. Only the loop writes the store; a
  * caller that wants to follow a run passes a `struct progress`.
  *
- *     loop_run() a new run, or with resume_id the rest of an earlier one loop_eval() one candidate,
- *     one verdict loop_export() the best kernel of a run as files to use loop_verify() checks that
- *     such files are still what was judged
+ *     loop_run()     a new run, or with resume_id the rest of an earlier one
+ *     loop_eval()    one candidate, one verdict
+ *     loop_export()  the best kernel of a run as files to use
+ *     loop_verify()  checks that such files are still what was judged
  */
 #ifndef LOOP_LOOP_H
 #define LOOP_LOOP_H
@@ -272,7 +273,7 @@ bool loop_verify(const struct settings *settings, const char *dir, bool device_n
 bool loop_describe(const struct settings *settings, const char *task_path, struct arena *a,
                    struct task *out, struct error *err);
 
-/* What would be sent to a model, for `cutegen prompt`; with memory also what earlier runs
+/* What would be sent to a model, for `cutegen prompt`; with memory also what other runs
  * learnt. */
 struct prompt_options {
     enum stage_kind stage;

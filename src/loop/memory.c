@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory.c - what earlier runs of the class learnt on this device, in a few lines for the prompt.
+ * memory.c - what other runs of the class learnt on this device, in a few lines for the prompt.
  *
  * Only judged attempts count, with their judged figures. Changes and reasons were written by other
  * models: one line each, of limited length. The text is made once, when a run begins, and stored

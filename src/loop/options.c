@@ -2,9 +2,9 @@
 /*
  * options.c - a run's options, as stored with it.
  *
- * Stored are options that decide what the loop does, how a kernel is judged and which model is
- * asked; not those of the machine or of the user who resumes (folders, keys, deadlines, budgets). A
- * flag given with `resume` overrides what may change; any other causes a warning.
+ * Stored are options that decide what the loop does, how a kernel is judged, and which model is
+ * asked where; not those of the machine or of the user who resumes (folders, keys, deadlines,
+ * budgets). A flag given with `resume` overrides what may change; any other causes a warning.
  */
 #include "loop/loop.h"
 

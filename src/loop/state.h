@@ -134,7 +134,7 @@ void loop_build_ahead(struct loop *l, struct settled *const *list, const struct 
 /* Records a correct kernel, so that it counts however the run continues. */
 bool loop_take(struct loop *l, struct settled *s);
 
-/* memory.c: stores what earlier runs learnt in l->known; NULL if there is nothing. */
+/* memory.c: stores what other runs learnt in l->known; NULL if there is nothing. */
 bool loop_memory(struct loop *l, struct store *store, struct error *err);
 bool memory_read(struct store *store, const struct task *task, const struct device *d,
                  enum language target, const char *not_run, struct arena *a, const char **text,

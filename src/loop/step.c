@@ -62,8 +62,7 @@ static bool loop_repair(struct loop *l, struct settled **s, struct error *err)
 }
 
 /* Handles a model's STOP: the first in a run is answered with a request for a different idea, the
- * second ends the
- * run. */
+ * second ends the run. */
 static bool loop_stopped(struct loop *l, const struct proposal *p, struct question *q)
 {
     if (l->stops++ > 0) {
@@ -138,7 +137,8 @@ static bool passes(const struct settled *s)
     return s && s->outcome.verdict.kind == VERDICT_PASS;
 }
 
-/* All replies say STOP: ends the search, or asks once for a different idea. */
+/* No reply has a kernel: the engineer is done, which ends the search, or a model said STOP, which
+ * ends it the second time; the first time asks for a different idea. */
 static bool all_done(struct loop *l, enum stage_kind kind, struct question *q, int depth,
                      const struct proposal *p, struct settled **got, bool *done, struct error *err)
 {

@@ -95,7 +95,7 @@ static const char *tasks_folder(const struct launcher *l)
         for (; common[n] && common[n] == path[n]; n++)
             slash = common[n] == '/' ? n : slash;
         common[slash ? slash : 1] = '\0';
-        if (slash) /* shorten the common prefix to a folder */
+        if (slash) /* keep the slash, so that the next path is compared up to it */
             common = arena_printf(l->a, "%s/", common);
     }
     return common ? common : "/";

@@ -263,7 +263,7 @@ bool argument_file(struct mcp_job *j, const json_t *args, const char *path_key,
     if (path) {
         if (!path_allowed(j->mcp, path, j->a, why))
             return false;
-        /* the checked path itself, so that changing a link later has no effect */
+        /* links are resolved, so that changing one after the check has no effect */
         *out = path_absolute(j->a, path);
         if (file_exists(*out))
             return true;

@@ -10,9 +10,8 @@ static const char instructions[] =
     "Verified CUDA kernels (CuTe or CUDA C++) for PyTorch modules. Begin with describe_task. Write "
     "a kernel to the ABI in cutegen://guide/abi, or take one from start_kernel. evaluate_kernel "
     "judges it against PyTorch and says what is wrong and how to fix it; read the evidence "
-    "resource "
-    "only if that is not enough. Times with \"modelled\": true come from a model of a GPU, not "
-    "from one.";
+    "resource only if that is not enough. Times with \"modelled\": true come from a model of a "
+    "GPU, not from one.";
 
 struct mcp *mcp_new(const struct mcp_config *config)
 {

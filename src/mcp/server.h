@@ -9,8 +9,8 @@
  *    job_start() runs in a thread of its own.
  * 2. A job ends with exactly one answer to its sink, or with none when it was
  *    cancelled; nothing is sent for it afterwards.
- * 3. At most MCP_MAX_JOBS exist; as many of them judge as there are cores, the others wait for
- *    their turn.
+ * 3. At most MCP_MAX_JOBS have not ended; as many of them judge at a time as there are cores, the
+ *    others wait for their turn.
  * 4. Fields of a job below `lock` are read and written with mcp->lock held.
  */
 #ifndef MCP_SERVER_H

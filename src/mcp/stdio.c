@@ -52,7 +52,7 @@ static void writer_send(struct mcp_sink *self, json_t *message)
     arena_free(a);
     pthread_mutex_lock(&w->lock);
     if (w->bytes + e->len > QUEUE_BYTES)
-        w->dead = true; /* the reader has left */
+        w->dead = true; /* the client does not read */
     if (w->dead) {
         xfree(e);
     } else {

@@ -134,7 +134,7 @@ bool tool_run(struct mcp_job *j, const json_t *args, struct tool_reply *out, str
     struct mcp_job *b;
     bool ok = true;
 
-    if (j->task_id[0]) { /* the request is a task, so the run needs no id of its own */
+    if (j->task_id[0]) { /* the client polls the task, so it need not get the run's id at once */
         if (!run_to_its_end(j, args, &result, why))
             return false;
         out->data = ended_data(result);

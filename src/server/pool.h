@@ -2,9 +2,10 @@
 /*
  * pool.h - the warm server's processes: lent, idle, or being ended.
  *
- *     p = pool_lend(pool, wish, &warm, err); NULL: it cannot be started pool_streams(p, fds),
- *     pool_pid(p) for the borrower pool_back(pool, p, fit); the loan is over pool_tend(pool);
- *     periodically: reaps and ends surplus processes
+ *     p = pool_lend(pool, wish, &warm, err);       NULL: it cannot be started
+ *     pool_streams(p, fds), pool_pid(p)            for the borrower
+ *     pool_back(pool, p, fit);                     the loan is over
+ *     pool_tend(pool);                             periodically: reaps and ends surplus processes
  *
  * A wish is a "lend" request (wire.h), borrowed. The pool does not know what its processes do: two
  * wishes with the same key are for the same program, arguments and environment, and a tag names

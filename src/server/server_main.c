@@ -221,7 +221,7 @@ static void answer(struct server *s, struct client *c, struct text packet, const
     if (strcmp(what, "hello") == 0)
         answer_hello(s, c);
     else if (!c->greeted)
-        c->fit = false; /* malformed: the connection will end by itself */
+        c->fit = false; /* no hello came first: no answer; the connection ends by itself */
     else if (strcmp(what, "lend") == 0)
         answer_lend(s, c, request);
     else if (strcmp(what, "leave") == 0)

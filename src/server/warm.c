@@ -173,7 +173,7 @@ static bool greet(int fd, int64_t our_stamp, struct arena *a, bool *older, struc
     order = compare_versions(json_string_or(answer, "version", "0"), CUTEGEN_VERSION);
     *older = order < 0 || (order == 0 && json_int_or(answer, "stamp", 0) < our_stamp);
     if (!*older && json_int_or(answer, "protocol", 0) != WIRE_PROTOCOL)
-        error_set(err, ERROR_MACHINE, "the warm server has version %s and another protocol",
+        error_set(err, ERROR_MACHINE, "the warm server is version %s and speaks another protocol",
                   json_string_or(answer, "version", "?"));
     json_decref(answer);
     return err->kind == ERROR_NONE;

@@ -5,7 +5,7 @@
  *     w = warm_open(&config);
  *     builder_config.source = warm_source(w);     builders and oracles are lent when they can be
  *     ...
- *     warm_close(w); loans keep their own connections
+ *     warm_close(w);                              loans keep their own connections
  *
  * The server is started when it is first needed. A problem with it is reported once and is not an
  * error: the process is then started here. A server older than this program is told to end and is

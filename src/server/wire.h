@@ -13,10 +13,11 @@
  *      "resident_limit": N, "disk_limit": N, "tmp_in_memory": false, "confine": POLICY}
  *       -> {"ok": true, "pid": N, "warm": true, "tmp": DIR} and stdin, stdout, stderr of the
  * process
- *       <- the word CHILD_RETURNED, or only the end: the process is then unfit for others {"do":
- *     "leave", "argv": [...], "env": [...], "dir": "/"} with the descriptors that become its 0, 1
- *     and 3 -> {"ok": true}; the process outlives server and client {"do": "status"} -> {"ok":
- *     true, ...}; {"do": "trim"}, {"do": "stop"} -> {"ok": true}
+ *       <- the word CHILD_RETURNED, or only the end: the process is then unfit for others
+ *     {"do": "leave", "argv": [...], "env": [...], "dir": "/"} with the descriptors that become
+ *       its 0, 1 and 3
+ *       -> {"ok": true}; the process outlives server and client
+ *     {"do": "status"} -> {"ok": true, ...};   {"do": "trim"}, {"do": "stop"} -> {"ok": true}
  *
  * `stamp` is the build time of the server's program, which distinguishes two builds of one version.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * background.c - prepare measurements while a model thinks.
+ * background.c - work for the judge that is done while a model thinks.
  *
  * A GPU's peaks are measured if they have not been, so that the roofline is this GPU's own from the
  * first measurement on. torch.compile takes tens of seconds the first time; once it has compiled

@@ -86,12 +86,14 @@ void workshop_no_code(struct proposal *out, const char *summary, const char *det
  * The warm server and the GPU (workshop_warm.c).
  *
  * workshop_source(): where builders, oracles and runners come from; decided only here.
- * workshop_oracle(): an oracle with st->load loaded. workshop_renew(): after a failure, true if the
- * oracle was lost with the server and has been replaced: the failed action may be retried.
+ * workshop_oracle(): an oracle with st->load loaded.
+ * workshop_renew(): after a failure, true if the oracle was lost with the server and has been
+ * replaced: the failed action may be retried.
  * workshop_lease(): on a GPU, waits until no other cutegen uses it; every process that runs or
  * times kernels there holds it. This includes the GPU's memory: workshop_unlease() makes the oracle
- * release its own. workshop_room(): after a failure, true if memory was held by others and some of
- * it may be free now: the failed action may be retried.
+ * release its own.
+ * workshop_room(): after a failure, true if it failed for memory that others hold and some of that
+ * may be free now: the failed action may be retried.
  */
 const struct child_source *workshop_source(const struct stage *st);
 bool workshop_oracle(struct stage *st, struct arena *a, struct task *out, struct error *err);

@@ -333,7 +333,7 @@ struct waited {
     bool done;
 };
 
-/* **flying: the row says "in flight"; *seen: the value that a heartbeat changes. */
+/* *flying: the row says "in flight"; *seen: the value that a heartbeat changes. */
 static bool row_look(struct store *s, const struct call_place *at, bool *flying, int64_t *seen,
                      struct error *err)
 {

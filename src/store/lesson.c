@@ -11,7 +11,7 @@
 
 enum {
     MOST_ATTEMPTS = 4000, /* only this many of the newest are read */
-    MANY = 64,            /* most different lessons that are counted */
+    MANY = 64,            /* at most this many different lessons are counted */
     RUN_ATTEMPTS = 512,   /* attempts of a run for which repairs are traced to what they repair */
 };
 

@@ -2,8 +2,8 @@
 /*
  * queue.h - single jobs: add them to the queue and read their results.
  *
- *     queue_add(s, &order, &id, &state, err) one job, however often the same is asked for
- *     queue_read(s, id, a, &entry, err) its state and its result
+ *     queue_add(s, &order, &id, &state, err)      one job, however often the same is asked for
+ *     queue_read(s, id, a, &entry, err)           its state and its result
  *
  * Invariants
  * 1. A job is identified by the hash of the whole order (queue_hash): asking again for the same

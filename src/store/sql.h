@@ -2,8 +2,8 @@
 /*
  * sql.h - SQL for the store's files, independent of the engine; private to this room.
  *
- * The type of each parameter is given by a letter: i int l int64_t d double t const char * (NULL:
- *   NULL) b struct text * (a BLOB)
+ * The type of each parameter is given by a letter:
+ *   i int   l int64_t   d double   t const char * (NULL: NULL)   b struct text * (a BLOB)
  *
  *     sql_run(s, err, "INSERT INTO t VALUES (?, ?)", "ti", name, n)
  *

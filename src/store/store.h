@@ -9,10 +9,12 @@
  *
  *     store_open(dir, STORE_WRITE, &s, err)
  *     run_create(s, &spec, &run, err)        or run_take(s, id, &run, err) to resume
- *       run_call_add(run, ...) as soon as a reply arrives, because it was paid for
- *       run_attempt_begin(run, ...) before it is built run_attempt_end(run, ...) before the next
- *       begins run_accept_add(run, ...) for the best, if acceptance was asked for run_end(run,
- *       RUN_DONE, "...", err) run_release(run); store_close(s); also after errors; NULL is fine
+ *       run_call_add(run, ...)               as soon as a reply arrives, because it was paid for
+ *       run_attempt_begin(run, ...)          before it is built
+ *       run_attempt_end(run, ...)            before the next begins
+ *       run_accept_add(run, ...)             for the best, if acceptance was asked for
+ *     run_end(run, RUN_DONE, "...", err)
+ *     run_release(run); store_close(s);      also after errors; NULL is fine
  *
  * Invariants
  * 1. Each function that writes is one transaction: if it returns true the data is in the file,
@@ -81,8 +83,8 @@ bool run_set_options(struct run *r, const json_t *options, struct error *err);
  * run_call_add() stores one that is over. One that can cost something is stored before it is sent,
  * at its upper bound (tokens and cost of `bound`), and ends with its reply:
  *
- *     run_call_begin(...) then run_call_raise() if it is sent again and may cost more
- *     run_call_hold(...) a descriptor for the process that makes the request; it lives while
+ *     run_call_begin(...)     then run_call_raise() if it is sent again and may cost more
+ *     run_call_hold(...)      a descriptor for the process that makes the request; it lives while
  *                             that is open. -1: not known
  *     run_reply_keep(...)     as soon as the reply is whole; from any thread
  *     run_call_end(...)
@@ -168,7 +170,7 @@ void run_history_release(struct run_history *h); /* fine on a zeroed one */
 bool run_known_best(struct run *r, struct arena *a, struct text *source, const char **steps,
                     const char **by, struct error *err);
 
-/* ---- lessons of earlier runs (lesson.c) ------------------------------------ */
+/* ---- lessons of other runs (lesson.c) -------------------------------------- */
 
 enum { LESSONS_MAX = 8 };
 struct lesson_query {
@@ -216,8 +218,7 @@ bool suite_task_retry(struct store *s, const char *name, size_t number, struct e
 bool suite_lock(struct store *s, const char *name, int *fd, struct error *err);
 
 /* The budget of a suite as a shared text (budget.c). NULL: the store is local, so a file in the
- * suite's folder is used. `owner` names the task that spends. Freed with the
- * arena. */
+ * suite's folder is used. `owner` names the task that spends. Freed with the arena. */
 struct shared_text;
 const struct shared_text *suite_budget(struct store *s, const char *suite, const char *owner,
                                        struct arena *a);

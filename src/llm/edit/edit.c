@@ -297,7 +297,7 @@ static enum edit_format read_fenced(struct edit_set *set, struct fence_list list
     return format;
 }
 
-/* The reply without its fenced blocks, which may contain unfenced edits. */
+/* The reply without its fenced blocks: this text may contain edits without a fence. */
 static struct text prose_of(struct text reply, struct fence_list list, struct arena *a)
 {
     struct buf b = buf_init(reply.len + list.count + 1);

@@ -5,8 +5,8 @@
  *     struct edit_result r;
  *     edit_apply(source, reply.text, a, &r);
  *     EDIT_APPLIED   r.source is the new text, r.changes what was done
- *     EDIT_NOTHING the reply has no edit; r.reason says what was searched for EDIT_REJECTED
- *     r.source is the old text; r.reason tells the model why, per edit
+ *     EDIT_NOTHING   the reply has no edit; r.reason says what was searched for
+ *     EDIT_REJECTED  r.source is the old text; r.reason tells the model why, per edit
  *
  * It never fails: a reply is data. docs/edits.md has the formats and the
  * rules for which block wins.

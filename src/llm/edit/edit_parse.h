@@ -49,7 +49,7 @@ struct edit_set {
 struct edit_found {
     enum { FOUND, FOUND_NOT, FOUND_TWICE } how;
     size_t line, other; /* 1-based; other: the second place if FOUND_TWICE */
-    bool loose;         /* it matched only apart from white space */
+    bool loose;         /* it matched except for white space */
 };
 
 struct edit_source edit_source_of(struct text t, struct arena *a);

@@ -3,8 +3,10 @@
  * edit_search.c - SEARCH/REPLACE blocks.
  *
  *     <<<<<<< SEARCH
- *     lines exactly as in the source ======= lines that replace them >>>>>>>
- *     REPLACE
+ *     lines exactly as in the source
+ *     =======
+ *     lines that replace them
+ *     >>>>>>> REPLACE
  *
  * Any number of them, in one fenced block, in several, or without a fence. The quoted lines must
  * occur exactly once. The divider has as many signs as the opening marker, so that a shorter or

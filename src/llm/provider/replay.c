@@ -322,8 +322,8 @@ static bool replay_attempt(struct llm *llm, struct wire *w, struct answer *out, 
     if (e) {
         e->used = true;
         take(e, out);
-        /* hand-written transcripts often leave these out */
     } else if (w->req->stage == STAGE_DIAGNOSE) {
+        /* hand-written transcripts often leave these out */
         buf_puts(&out->text, "(the transcript has no diagnosis)");
         snprintf(out->finish, sizeof(out->finish), "stop");
     } else {
