@@ -307,9 +307,9 @@ const struct command commands[] = {
      "docs/mcp.md lists tools, resources and prompts."},
     {"agent install", "", 0, 0, 0, true, false, agent_flags, cmd_agent_install,
      "install the MCP entry and a skill for a coding agent in this project's folder",
-     "Shows each file as it will be, then writes it. Existing content of a file stays; a file for\n"
-     "which that is impossible is named, and nothing is written. Running it again changes "
-     "nothing."},
+     "Shows each file as it will be, then writes it. Existing content of a file stays;\n"
+     "a file for which that is impossible is named, and nothing is written. Running it\n"
+     "again changes nothing."},
     {"search", "WORDS...", 1, CLI_MAX_WORDS, GROUP_DEVICE | GROUP_TOOLS, true, false, search_flags,
      cmd_search, "search CuTe's declarations and the guides",
      "WORDS may be a pasted compile error. Exit code 1: nothing was found."},
@@ -363,8 +363,9 @@ const struct command commands[] = {
      "Exit code 3: something that `cutegen run` needs is missing."},
     {"peaks", "", 0, 0, GROUP_DEVICE | GROUP_TOOLS, true, false, peaks_flags, cmd_peaks,
      "the device's peak bandwidth and flops, and the time of a launch",
-     "On a GPU the figures are measured in about ten seconds and kept for this device; rooflines\n"
-     "and floors use them from then on. On simt the table of the modelled GPU is shown."},
+     "On a GPU the figures are measured in about ten seconds and kept for this device;\n"
+     "rooflines and floors use them from then on. On simt the table of the modelled\n"
+     "GPU is shown."},
     {"config", "", 0, 0, GROUP_ALL, true, false, no_flags, cmd_config,
      "the effective settings, and where each came from",
      "Flags override CUTEGEN_* variables, those override ./cutegen.ini, that overrides\n"
