@@ -9,10 +9,13 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 
+_NAMED_WRONGLY = (torch.ops.aten.bitwise_or.Tensor, torch.ops.aten.bitwise_xor.Tensor)
+
+
 def called(func: Any, args: Any) -> Any:
     """PyTorch 1.13 names the wrong overload of `x | 2` and `x ^ 2`: the one that takes a tensor."""
-    if func._overloadname == "Tensor" and len(args) > 1 and not isinstance(args[1], torch.Tensor):
-        return getattr(func.overloadpacket, "Scalar", func)
+    if func in _NAMED_WRONGLY and len(args) > 1 and not isinstance(args[1], torch.Tensor):
+        return func.overloadpacket.Scalar
     return func
 
 
