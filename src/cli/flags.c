@@ -332,9 +332,9 @@ void help_all(FILE *out)
         width += fprintf(out, "%*s", width < 38 ? 38 - width : 2, "");
         print_help(out, c->summary, strlen(c->summary), width, 38);
     }
-    fprintf(out,
-            "\nStart with: cutegen run examples/swish.py\n"
-            "More:       cutegen help COMMAND, cutegen doctor, cutegen config\n"
-            "Exit codes: 0 success; 1 what was judged failed; 2 wrong use; 3 the machine lacks\n"
-            "            something; 4 a budget ran out; 5 no edit in a reply; 130 interrupted\n");
+    fprintf(out, "\nStart with: cutegen run examples/swish.py\n"
+                 "More:       cutegen help COMMAND, cutegen doctor, cutegen config\n"
+                 "Exit codes: 0 success; 1 what was judged failed; 2 wrong use; 3 the machine\n"
+                 "            lacks something; 4 a budget ran out; 5 no edit in a reply;\n"
+                 "            130 interrupted\n");
 }
