@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-
 _NAMED_WRONGLY = (torch.ops.aten.bitwise_or.Tensor, torch.ops.aten.bitwise_xor.Tensor)
 
 
