@@ -293,23 +293,28 @@ def workspace(folder):
         print(f"{path.stem:18} {asked:12} bytes, bound {bound:12}, {asked / bound if bound else 1:.2f}")
 
 
-if sys.argv[1:2] == ["table"]:
-    table(sys.argv[2])
-elif sys.argv[1:2] == ["workspace"]:
-    workspace(sys.argv[2])
-elif sys.argv[1:2] == ["compile"]:
-    import torch as _torch
+def command():
+    if sys.argv[1:2] == ["table"]:
+        table(sys.argv[2])
+    elif sys.argv[1:2] == ["workspace"]:
+        workspace(sys.argv[2])
+    elif sys.argv[1:2] == ["compile"]:
+        import torch as _torch
 
-    with _torch.no_grad():
-        for _name in sys.argv[3:]:
-            try:
-                _what = model_of(pathlib.Path(sys.argv[2]) / f"{_name}.py")
-                compiled(*_what)
-                if _name in os.environ.get("AUTOTUNE", "").split():
-                    compiled(*_what, "max-autotune")
-            except Exception as _error:
-                print(_name, _error)
-elif len(sys.argv) < 4:
-    sys.exit(__doc__)
-else:
-    main()
+        with _torch.no_grad():
+            for _name in sys.argv[3:]:
+                try:
+                    _what = model_of(pathlib.Path(sys.argv[2]) / f"{_name}.py")
+                    compiled(*_what)
+                    if _name in os.environ.get("AUTOTUNE", "").split():
+                        compiled(*_what, "max-autotune")
+                except Exception as _error:
+                    print(_name, _error)
+    elif len(sys.argv) < 4:
+        sys.exit(__doc__)
+    else:
+        main()
+
+
+if __name__ == "__main__":
+    command()

@@ -150,6 +150,11 @@ static const struct parts_case {
       "return do_part_3(call, in3, &call->out[0]);"}},
     {"mlp@sm_90a", 8, "123", {"part_1::mlp_1_plain", "part_3::mlp_3_pack"}},
     {"two_products", 4, "12", {"in2[] = {t1, call->in[0]};"}},
+    {"residual", /* what the sum adds is computed once, and the sum is the end of the product */
+     4,
+     "123",
+     {"// residual_1: tanh", "// residual_2: mm, add as", "// residual_3: sin",
+      "return do_part_2(call, in4, &call->out[0]);"}},
     {"two_ways", /* columns, and the values of the rows before beside them */
      3,
      "12",

@@ -448,11 +448,59 @@ static bool ends(const struct cut *c, const struct node *product, const struct n
     return all_through(c, product, n, in);
 }
 
+static int live_uses(const struct graph *g, const struct node *n)
+{
+    bool live[GRAPH_NODES];
+    int uses = output_of(g, n) >= 0;
+
+    alive(g, live);
+    for (int i = 0; i < g->count; i++) {
+        bool args[GRAPH_NODES] = {false};
+
+        if (!live[i] || strcmp(g->nodes[i].op, "input") == 0)
+            continue;
+        mark_args(g, &g->nodes[i], args);
+        uses += args[n - g->nodes];
+    }
+    return uses;
+}
+
+/*
+ * What a residual sum adds to the product, where that is computed. With it in memory the sum is
+ * the end of the product's part; else all that reads the sum would compute it, and the sums before
+ * it, again.
+ */
+static const struct node *residual(const struct cut *c, const struct node *product)
+{
+    const struct graph *g = c->left;
+
+    for (int i = (int)(product - g->nodes) + 1; i < g->count; i++) {
+        const struct node *n = &g->nodes[i];
+
+        if (!graph_op_is(n, "aten.add") || !ends(c, product, n) || live_uses(g, n) < 2)
+            continue;
+        for (size_t k = 0; k < 2; k++) {
+            const struct node *beside = graph_arg(g, n, k);
+            bool in[GRAPH_NODES];
+
+            if (!beside || tensor_numel(&beside->t) != tensor_numel(&n->t))
+                continue;
+            closure(g, beside, in);
+            if (!in[product - g->nodes] && unreadable(g, beside))
+                return unreadable(g, beside);
+        }
+    }
+    return NULL;
+}
+
 /* The product and as many following operators as a recipe covers. */
 static bool take_product(struct cut *c, const struct node *product)
 {
     const struct graph *g = c->left;
+    const struct node *first = residual(c, product);
 
+    if (first)
+        return take(c, first, true);
     for (int i = g->count; i-- > product - g->nodes;)
         if ((&g->nodes[i] == product || ends(c, product, &g->nodes[i])) &&
             take(c, &g->nodes[i], false))

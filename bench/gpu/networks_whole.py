@@ -1,0 +1,217 @@
+"""Whole networks on a GPU beside PyTorch: kernels that `cutegen build --out` wrote elsewhere, timed in interleaved rounds.
+
+    cutegen build bench/gpu/networks/*.py --depth 0 --device for:H200 --out KERNELS     NAME.cubin, NAME.json; needs no GPU
+    python3 bench/gpu/networks_whole.py bench/gpu/networks KERNELS OUT.jsonl [NAME...]  on the GPU
+    python3 bench/gpu/networks_whole.py table OUT.jsonl                                 as Markdown
+    python3 bench/gpu/networks_whole.py parts OUT.jsonl [NAME...]                       time by kernel
+
+Columns of a row, all from one run: ours (the launch list in a CUDA graph), eager (PyTorch's defaults), strict (no TF32 in
+convolutions and cuDNN), graph (eager in a CUDA graph), compile (torch.compile with CUDA graphs: reduce-overhead; COMPILE=0:
+none), autotune (max-autotune) for names in AUTOTUNE. WARM=1: L2 is not overwritten before each call. A row is right as in
+modules.py. Peak memory is what a call adds to weights and inputs. PROCESSES compile beforehand into torch's cache, for
+BEFOREHAND of SECONDS; no row begins after SECONDS. PARTS=1: also our time by kernel, from CUPTI.
+"""
+import importlib.util
+import json
+import math
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+_spec = importlib.util.spec_from_file_location("modules", HERE / "modules.py")
+modules = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(modules)
+MODES = {"compile": "reduce-overhead", "autotune": "max-autotune"}
+COLUMNS = ("eager", "strict", "graph", "compile", "autotune")
+
+
+def modes_of(name):
+    wanted = ["compile"] if os.environ.get("COMPILE") != "0" else []
+    return wanted + (["autotune"] if name in os.environ.get("AUTOTUNE", "").split() else [])
+
+
+def beforehand(tasks, names):
+    """Each mode of each network in a process of its own, PROCESSES at a time, into torch's cache."""
+    limit = modules.SECONDS * modules.BEFOREHAND
+    left = [(n, mode) for n in names for mode in modes_of(n)]
+    running = []
+    while left or running:
+        if time.time() - modules.BEGIN > limit:
+            for child, _ in running:
+                child.kill()
+            print("not compiled beforehand:", *(what for _, what in running), *left, flush=True)
+            break
+        while left and len(running) < modules.PROCESSES:
+            what = left.pop(0)
+            command = [sys.executable, __file__, "compile", str(tasks), *what]
+            running.append((subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL), what))
+        for child, what in [r for r in running if r[0].poll() is not None]:
+            print(f"  {' '.join(what)}: {time.time() - modules.BEGIN:.1f} s, exit status {child.returncode}", flush=True)
+            running.remove((child, what))
+        time.sleep(0.1)
+    print(f"compiled beforehand after {time.time() - modules.BEGIN:.1f} s", flush=True)
+
+
+def peak(call):
+    import torch
+
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    call()
+    torch.cuda.synchronize()
+    return torch.cuda.max_memory_allocated() - before
+
+
+def precise(column):
+    import torch
+
+    torch.backends.cudnn.allow_tf32 = column != "strict"
+
+
+def parts(call):
+    """[[us, calls, kernel]], the longest first"""
+    import torch
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CUDA]) as p:
+        for _ in range(3):
+            call()
+        torch.cuda.synchronize()
+    mine = [e for e in p.key_averages() if e.device_type == torch.autograd.DeviceType.CUDA]
+    return sorted(([round(e.self_device_time_total / 3, 2), e.count // 3, e.key[:110]] for e in mine), reverse=True)
+
+
+def beside(name, model, inputs):
+    """The columns that PyTorch has: a call each"""
+    import torch
+
+    columns = {"eager": lambda: model(*inputs), "strict": lambda: model(*inputs)}
+    try:
+        columns["graph"] = modules.captured(lambda: model(*inputs))
+    except RuntimeError:
+        torch.cuda.synchronize()
+    for mode in modes_of(name):
+        if time.time() - modules.BEGIN < modules.SECONDS:
+            columns[mode] = modules.compiled(model, inputs, MODES[mode])
+    return columns
+
+
+def measure(name, tasks, kernels, flush):
+    import torch
+
+    path = tasks / f"{name}.py"
+    model, inputs = modules.model_of(path)
+    inputs = [x.cuda() for x in inputs]
+    row = {"name": name}
+    with torch.no_grad():
+        eager = modules.flat(model(*inputs))
+        tensors = [*inputs, *model.state_dict(keep_vars=True).values()]
+        call, results, case, row["workspace"] = modules.ours(kernels, name, tensors)
+        row["launches"] = sum(op["op"] == "launch" for op in case["ops"])
+        call()
+        torch.cuda.synchronize()
+        row["rms"], row["eager_rms"], row["right"] = modules.errors(results, eager, modules.truth_of(path, model, inputs))
+        size = [t.numel() * t.element_size() for t in results]
+        row["bytes"] = sum(t.numel() * t.element_size() for t in tensors) + sum(size)
+        row["ours_peak"], row["eager_peak"] = row["workspace"] + sum(size), peak(lambda: model(*inputs))
+        del eager
+        columns = {"ours": modules.captured(call), **beside(name, model, inputs)}
+        found, order = {c: [] for c in columns}, list(columns)
+        for _ in range(modules.ROUNDS):
+            for column in order:
+                precise(column)
+                found[column] += modules.times(columns[column], flush)
+            order = order[-1:] + order[:-1]
+        precise("eager")
+        for column, values in found.items():
+            row[column] = statistics.median(values)
+        if "compile" in columns:
+            row["compile_kernels"] = modules.kernels_of(columns["compile"])
+        row["eager_kernels"] = modules.kernels_of(columns["eager"])
+        if os.environ.get("PARTS"):
+            row["parts"] = parts(call)
+    return row
+
+
+def line(row):
+    if "ours" not in row:
+        return f"{row['name']:10} {row.get('problem', '')}"
+    shown = "  ".join(f"{c} {row[c]:8.1f} ({row[c] / row['ours']:.2f})" for c in COLUMNS if c in row)
+    return (f"{row['name']:10} ours {row['ours']:8.1f} us  {shown}  rms {row['rms']:.1e}/{row['eager_rms']:.1e}  kernels {row['launches']}"
+            f"/{row.get('compile_kernels')}/{row.get('eager_kernels')}  peak {row['ours_peak'] / 2**20:.0f}/{row['eager_peak'] / 2**20:.0f} MiB"
+            f"{'' if row['right'] else '  WRONG'}  {row['seconds']} s")
+
+
+def main():
+    import torch
+
+    tasks, kernels, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
+    names = sys.argv[4:] or sorted(p.stem for p in kernels.glob("*.json"))
+    print(torch.__version__, torch.cuda.get_device_name(), "cudnn", torch.backends.cudnn.version(), *names, flush=True)
+    beforehand(tasks, names)
+    flush = torch.empty(1 << (10 if os.environ.get("WARM") else 28), dtype=torch.uint8, device="cuda")
+    for name in names:
+        if time.time() - modules.BEGIN > modules.SECONDS:
+            print(f"{name}: no time left", flush=True)
+            break
+        began = time.time()
+        try:
+            row = measure(name, tasks, kernels, flush)
+        except Exception as error:  # the next row may do
+            row = {"name": name, "problem": f"{type(error).__name__}: {str(error).splitlines()[0][:150] if str(error) else ''}"}
+        row["seconds"] = round(time.time() - began, 1)
+        with open(out, "a") as file:
+            file.write(json.dumps(row) + "\n")
+        print(line(row), flush=True)
+        torch.cuda.empty_cache()
+
+
+def rows_of(path):
+    return list({r["name"]: r for r in (json.loads(text) for text in open(path))}.values())
+
+
+def table(path):
+    rows = [r for r in rows_of(path) if "ours" in r]
+    print("| network | ours, us | eager | strict fp32 | eager in a graph | compile with graphs | max-autotune | kernels | compile's | peak MiB | eager's | rms error, eager's |")
+    print("|" + "---|" * 12)
+    for r in rows:
+        cells = " | ".join(f"{r[c] / r['ours']:.2f}" if c in r else "" for c in COLUMNS)
+        print(f"| {r['name']} | {r['ours']:.0f} | {cells} | {r['launches']} | {r.get('compile_kernels', '')} | {r['ours_peak'] / 2**20:.0f} | "
+              f"{r['eager_peak'] / 2**20:.0f} | {r['rms']:.1e}, {r['eager_rms']:.1e}{'' if r['right'] else ' wrong'} |")
+    for c in COLUMNS:
+        ratios = [r[c] / r["ours"] for r in rows if c in r]
+        if ratios:
+            print(f"\n{c} over ours, {len(ratios)} rows: geomean {modules.geomean(ratios):.2f}, least {min(ratios):.2f}, {sum(x > 1 for x in ratios)} faster")
+
+
+def show_parts(path, names):
+    for r in rows_of(path):
+        if "parts" not in r or (names and r["name"] not in names):
+            continue
+        total = math.fsum(p[0] for p in r["parts"])
+        print(f"{r['name']}: {r['ours']:.0f} us in a graph, {total:.0f} us in {sum(p[1] for p in r['parts'])} kernels")
+        for us, count, kernel in r["parts"]:
+            print(f"  {us:9.1f} us {100 * us / total:5.1f} %  x{count:<3} {re.sub(r'[(<].*', '', kernel)}")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["table"]:
+        table(sys.argv[2])
+    elif sys.argv[1:2] == ["parts"]:
+        show_parts(sys.argv[2], sys.argv[3:])
+    elif sys.argv[1:2] == ["compile"]:
+        import torch as _torch
+
+        with _torch.no_grad():
+            _model, _inputs = modules.model_of(pathlib.Path(sys.argv[2]) / f"{sys.argv[3]}.py")
+            modules.compiled(_model, [x.cuda() for x in _inputs], MODES[sys.argv[4]])
+    elif len(sys.argv) < 4:
+        sys.exit(__doc__)
+    else:
+        main()
