@@ -9,7 +9,8 @@ Columns of a row, all from one run: ours (the launch list in a CUDA graph), eage
 convolutions and cuDNN), graph (eager in a CUDA graph), compile (torch.compile with CUDA graphs: reduce-overhead; COMPILE=0:
 none), autotune (max-autotune) for names in AUTOTUNE. WARM=1: L2 is not overwritten before each call. A row is right as in
 modules.py. Peak memory is what a call adds to weights and inputs. PROCESSES compile beforehand into torch's cache, for
-BEFOREHAND of SECONDS; no row begins after SECONDS. PARTS=1: also our time by kernel, from CUPTI.
+BEFOREHAND of SECONDS; what is not ready then is left out; KEEP=FILE.tar.xz keeps the cache. No row begins after SECONDS.
+PARTS=1: also our time by kernel, from CUPTI.
 """
 import importlib.util
 import json
@@ -36,8 +37,9 @@ def modes_of(name):
 
 
 def beforehand(tasks, names):
-    """Each mode of each network in a process of its own, PROCESSES at a time, into torch's cache."""
+    """Each mode of each network in a process of its own, PROCESSES at a time, into torch's cache; which are there."""
     limit = modules.SECONDS * modules.BEFOREHAND
+    ready = set()
     left = [(n, mode) for n in names for mode in modes_of(n)]
     running = []
     while left or running:
@@ -51,10 +53,15 @@ def beforehand(tasks, names):
             command = [sys.executable, __file__, "compile", str(tasks), *what]
             running.append((subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL), what))
         for child, what in [r for r in running if r[0].poll() is not None]:
+            if child.returncode == 0:
+                ready.add(what)
             print(f"  {' '.join(what)}: {time.time() - modules.BEGIN:.1f} s, exit status {child.returncode}", flush=True)
             running.remove((child, what))
         time.sleep(0.1)
     print(f"compiled beforehand after {time.time() - modules.BEGIN:.1f} s", flush=True)
+    if os.environ.get("KEEP"):
+        subprocess.run(["tar", "-cJf", os.environ["KEEP"], "-C", os.environ["TORCHINDUCTOR_CACHE_DIR"], "."], check=False)
+    return ready
 
 
 def peak(call):
@@ -87,7 +94,7 @@ def parts(call):
     return sorted(([round(e.self_device_time_total / 3, 2), e.count // 3, e.key[:110]] for e in mine), reverse=True)
 
 
-def beside(name, model, inputs):
+def beside(name, model, inputs, ready):
     """The columns that PyTorch has: a call each"""
     import torch
 
@@ -96,13 +103,13 @@ def beside(name, model, inputs):
         columns["graph"] = modules.captured(lambda: model(*inputs))
     except RuntimeError:
         torch.cuda.synchronize()
-    for mode in modes_of(name):
-        if time.time() - modules.BEGIN < modules.SECONDS:
+    for mode in MODES:
+        if (name, mode) in ready:
             columns[mode] = modules.compiled(model, inputs, MODES[mode])
     return columns
 
 
-def measure(name, tasks, kernels, flush):
+def measure(name, tasks, kernels, flush, ready):
     import torch
 
     path = tasks / f"{name}.py"
@@ -121,7 +128,7 @@ def measure(name, tasks, kernels, flush):
         row["bytes"] = sum(t.numel() * t.element_size() for t in tensors) + sum(size)
         row["ours_peak"], row["eager_peak"] = row["workspace"] + sum(size), peak(lambda: model(*inputs))
         del eager
-        columns = {"ours": modules.captured(call), **beside(name, model, inputs)}
+        columns = {"ours": modules.captured(call), **beside(name, model, inputs, ready)}
         found, order = {c: [] for c in columns}, list(columns)
         for _ in range(modules.ROUNDS):
             for column in order:
@@ -154,7 +161,7 @@ def main():
     tasks, kernels, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
     names = sys.argv[4:] or sorted(p.stem for p in kernels.glob("*.json"))
     print(torch.__version__, torch.cuda.get_device_name(), "cudnn", torch.backends.cudnn.version(), *names, flush=True)
-    beforehand(tasks, names)
+    ready = beforehand(tasks, names)
     flush = torch.empty(1 << (10 if os.environ.get("WARM") else 28), dtype=torch.uint8, device="cuda")
     for name in names:
         if time.time() - modules.BEGIN > modules.SECONDS:
@@ -162,7 +169,7 @@ def main():
             break
         began = time.time()
         try:
-            row = measure(name, tasks, kernels, flush)
+            row = measure(name, tasks, kernels, flush, ready)
         except Exception as error:  # the next row may do
             row = {"name": name, "problem": f"{type(error).__name__}: {str(error).splitlines()[0][:150] if str(error) else ''}"}
         row["seconds"] = round(time.time() - began, 1)
