@@ -127,16 +127,21 @@ bool workshop_lease(struct stage *st, struct error *err)
                         st->device.place && *st->device.place
                             ? st->device.place
                             : arena_printf(st->a, "%d", st->device.index));
-    if (lock_take(path, 0, &st->lease, &busy))
-        return true;
-    log_info("waiting for the GPU: another cutegen uses it");
-    return lock_take(path, LEASE_WAIT_MS, &st->lease, err);
+    if (!lock_take(path, 0, &st->lease, &busy)) {
+        log_info("waiting for the GPU: another cutegen uses it");
+        if (!lock_take(path, LEASE_WAIT_MS, &st->lease, err))
+            return false;
+    }
+    log_debug("the GPU is ours");
+    return true;
 }
 
 void workshop_unlease(struct stage *st)
 {
-    if (st->lease)
+    if (st->lease) {
         oracle_rest(st->oracle);
+        log_debug("the GPU is given back");
+    }
     lock_drop(st->lease);
     st->lease = NULL;
 }

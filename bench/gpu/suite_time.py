@@ -1,0 +1,121 @@
+"""Where the wall time of many tasks goes: `cutegen run` of each, several at a time, told by its own messages. Needs a GPU.
+
+    python3 bench/gpu/suite_time.py CUTEGEN OUT JOBS SECONDS TASK.py... [-- FLAG...]
+
+Every process is run with -vv; its lines get the time at which they came. OUT/NAME.log has them, OUT/turns.txt what is printed:
+a line per task, seconds by kind of request, how long the GPU was held by a task and how long waited for, and the share of
+samples in which nvidia-smi says that it was busy.
+"""
+import collections
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import threading
+import time
+
+START = time.monotonic()
+ASKED = re.compile(r"debug: process \d+ took (\d+) ms for (.*)")
+SUMS: dict[str, list[float]] = collections.defaultdict(list)
+LOCK = threading.Lock()
+
+
+def kind(request):
+    try:
+        what = re.search(r'"do":\s*"(\w+)"', request)
+        if not what:
+            return "builder compile"
+        name = what.group(1)
+        which = re.search(r'"name":\s*"(\w+)"', request) if name == "baseline" else None
+        return f"{name} {which.group(1)}" if which else ("runner " if '"module"' in request or name in ("bind", "run", "time") else "") + name
+    except AttributeError:
+        return "?"
+
+
+def account(lines, row):
+    """Adds what the stamped lines of one process say."""
+    held = asked = None
+    for at, line in lines:
+        found = ASKED.search(line)
+        if found:
+            row[kind(found.group(2))] += int(found.group(1)) / 1000
+        elif "waiting for the GPU" in line:
+            asked = at
+        elif "the GPU is ours" in line:
+            row["GPU waited for"] += at - asked if asked else 0
+            asked, held = None, at
+        elif "the GPU is given back" in line and held:
+            row["GPU held"] += at - held
+            held = None
+
+
+def one(cutegen, out, task, flags, end):
+    name, begin, lines = pathlib.Path(task).stem, time.monotonic(), []
+    if begin > end:
+        return f"{name:16} not run", False
+    words = [cutegen, "run", task, "--no-report", "--json", "-vv", *flags]
+    child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, "CUTEGEN_COLOR": "never"})
+    timer = threading.Timer(max(1, end + 20 - begin), child.terminate)
+    timer.start()
+    for line in child.stdout:
+        lines.append((time.monotonic(), line.rstrip()))
+    timer.cancel()
+    code = child.wait()
+    pathlib.Path(out, f"{name}.log").write_text("".join(f"{at - START:9.3f} {line[:400]}\n" for at, line in lines))
+    row = collections.defaultdict(float)
+    account(lines, row)
+    row["wall"] = time.monotonic() - begin
+    with LOCK:
+        for key, value in row.items():
+            SUMS[key].append(value)
+    verdicts = [json.loads(line).get("judgement", {}).get("verdict") for _, line in lines if line.startswith('{"') and '"attempt"' in line[:200]]
+    most = sorted(((v, k) for k, v in row.items() if k not in ("wall", "GPU held", "GPU waited for")), reverse=True)[:5]
+    return (f"{name:16} {row['wall']:6.1f} s  code {code}  {verdicts[-1:]}  held {row['GPU held']:5.1f}  waited {row['GPU waited for']:5.1f}  "
+            + ", ".join(f"{k} {v:.1f}" for v, k in most)), code == 0
+
+
+def watch(busy, going):
+    """nvidia-smi's own share of the last moment, five times a second."""
+    try:
+        smi = subprocess.Popen(["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits", "-lms", "200"],
+                               stdout=subprocess.PIPE, text=True)
+    except OSError:
+        return
+    for line in smi.stdout:
+        if not going[0]:
+            break
+        busy.append(int(line.strip() or 0) if line.strip().isdigit() else 0)
+    smi.kill()
+
+
+def main():
+    cutegen, out, jobs, seconds, *tasks = sys.argv[1:]
+    flags = tasks[tasks.index("--") + 1:] if "--" in tasks else []
+    tasks = tasks[: tasks.index("--")] if "--" in tasks else tasks
+    os.makedirs(out, exist_ok=True)
+    busy, going, end = [], [True], time.monotonic() + float(seconds)
+    threading.Thread(target=watch, args=(busy, going), daemon=True).start()
+    begin, good, said = time.monotonic(), 0, open(pathlib.Path(out, "turns.txt"), "w", encoding="utf-8")
+
+    def say(text):
+        print(text, flush=True)
+        print(text, file=said, flush=True)
+
+    with concurrent.futures.ThreadPoolExecutor(int(jobs)) as pool:
+        for text, ok in pool.map(lambda task: one(cutegen, out, task, flags, end), tasks):
+            good += ok
+            say(text)
+    took = time.monotonic() - begin
+    going[0] = False
+    say(f"{good} of {len(tasks)} tasks with {jobs} at a time in {took:.1f} s; {took / max(1, good):.2f} s each")
+    if busy:
+        say(f"GPU: in {100 * sum(b > 0 for b in busy) / len(busy):.0f} % of {len(busy)} samples busy, {sum(busy) / len(busy):.0f} % on average")
+    for key, values in sorted(SUMS.items(), key=lambda item: -sum(item[1])):
+        say(f"    {key:28} {sum(values):7.1f} s, {sum(values) / max(1, good):6.2f} a task")
+
+
+if __name__ == "__main__":
+    main()
