@@ -82,7 +82,7 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
         sweep modules env GENERATE="$PWD/tests/expert/chains.py" ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build 51 "$seed" 1
         sweep modules env GENERATE="$PWD/tests/expert/compositions.py" tests/expert/coverage.sh $build \
             "$(python3 tests/expert/compositions.py --count)" "$seed" 1
-        for generator in styles core_operators; do
+        for generator in styles strangers core_operators; do
             sweep modules env GENERATE="$PWD/tests/expert/$generator.py" tests/expert/coverage.sh $build \
                 "$(python3 "tests/expert/$generator.py" --count)" "$seed" 1
         done
