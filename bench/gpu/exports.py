@@ -3,8 +3,8 @@
     python3 bench/gpu/exports.py FOLDER...               what `cutegen export` wrote; tables on stdout
 
 Each folder is checked in this process; import times come from a process that does nothing else. ONLY="check calls citizen" names what is done (the
-default: all; exit status 1: something failed), COMPILE a backend of torch.compile. On a CPU (exports judged on simt) there are no graphs, streams and
-times. Errors are against float64, relative to the largest value, beside the reference's own. Cold L2: a buffer is read (flush r) or written (flush w)
+default: all; exit status 1: something failed), COMPILE a backend of torch.compile. LAUNCHES=FILE.so names the operator in C++ of bench/gpu/launches:
+a column has its host time with as many launches. On a CPU (exports judged on simt) there are no graphs, streams and times. Errors are against float64, relative to the largest value, beside the reference's own. Cold L2: a buffer is read (flush r) or written (flush w)
 before each call. Timed inputs are like the judge's: the task's, an eighth of their rows normal (what a product takes depends on its numbers, where the
 GPU is limited by power).
 """
@@ -297,18 +297,28 @@ def queued_us(export, tensors, made):
     return host_us(lambda: export.native.launch(0, device, stream, pointers, room.data_ptr()))
 
 
+def in_cpp_us(small, steps):
+    """Host time of an operator in C++ that allocates one tensor and launches as many kernels."""
+    if not os.environ.get("LAUNCHES"):
+        return float("nan")
+    torch.ops.load_library(os.environ["LAUNCHES"])
+    operator = torch.ops.cpp_launches.run.default
+    return host_us(lambda: operator(small, steps))
+
+
 def calls(folder):
-    """Host time of a call beside that of an operator of PyTorch's, in C++."""
+    """Host time of a call beside those of operators of PyTorch's, in C++: one launch, as many launches, the whole Model."""
     m = load(folder)
-    _, ours, inputs = make(m, 3)
+    reference, ours, inputs = make(m, 3)
     tensors = [a for a in inputs if isinstance(a, torch.Tensor)] + [t for _, t in [*ours.named_parameters(), *ours.named_buffers()]]
     with torch.no_grad():
         small = torch.randn(1024, device="cuda")
         part = sys.modules[f"{m.__name__}.{m.Model.__module__.rpartition('.')[2].rpartition('__')[0]}"]
         export, native = part._export, torch.ops.aten.sigmoid.default
-        figures = [host_us(lambda: torch.sigmoid(small)), host_us(lambda: native(small)), host_us(lambda: m.operator(*tensors)),
-                   host_us(lambda: ours(*inputs)), host_us(lambda: part.run(*tensors)), queued_us(export, tensors, m.operator(*tensors))]  # fmt: skip
-    steps = sum(op["op"] == "launch" or op["bytes"] > 0 for op in export.cases[0]["ops"])
+        steps = sum(op["op"] == "launch" or op["bytes"] > 0 for op in export.cases[0]["ops"])
+        figures = [host_us(lambda: torch.sigmoid(small)), host_us(lambda: native(small)), in_cpp_us(small, steps), host_us(lambda: m.operator(*tensors)),
+                   host_us(lambda: ours(*inputs)), host_us(lambda: part.run(*tensors)), queued_us(export, tensors, m.operator(*tensors)),
+                   host_us(lambda: reference(*inputs), 60)]  # fmt: skip
     print(f"| {pathlib.Path(folder).name} | {export.how.partition(':')[0]} | {steps} | " + " | ".join(f"{v:.1f}" for v in figures) + " |", flush=True)
 
 
@@ -327,7 +337,7 @@ def main():
     for name, t in filter(None, rows):
         off = [f"{100 * (v / t[0] - 1):+.1f} %" for v in t[1:3]]
         print(f"| {name} | {t[0]:.2f} | {t[1]:.2f} | {off[0]} | {t[2]:.2f} | {off[1]} | " + " | ".join(f"{v:.2f}" for v in t[3:]) + " |")
-    print("\n| export | loader | steps | torch.sigmoid us | aten.sigmoid us | operator us | ModelNew us | run us | steps alone us |\n|---|---|---|---|---|---|---|---|---|")
+    print("\n| export | loader | steps | torch.sigmoid us | aten.sigmoid us | C++ operator us | operator us | ModelNew us | run us | steps alone us | Model us |\n|---|---|---|---|---|---|---|---|---|---|---|")
     for folder in folders if "calls" in ONLY and GPU else ():
         attempt(folder, lambda: calls(folder))
         give_back()

@@ -268,7 +268,8 @@ class Export:
         self.native: Any = None
         self.how = "python: this export was judged on simt"
         self.namespace = f"cutegen_{self.table['name']}_{self._identity(text, kernel)}"
-        self.operator = self._register(native)
+        with vars(torch).setdefault("_cutegen_lock", threading.RLock()):  # of the process: each export has a loader of its own
+            self.operator = self._register(native)
 
     def _identity(self, text: bytes, kernel: Any) -> str:
         """Of what the operator does, gradients included: exports that differ in either are two operators."""

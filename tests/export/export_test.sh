@@ -197,6 +197,15 @@ ok "a table that was changed is refused" '^changed-table RuntimeError .*changed 
 ok "a folder without its record is refused" '^no-record RuntimeError .*not a whole export' "$facts"
 ok "without cutegen a simt export says what it needs" '^no-cutegen RuntimeError .*CUTEGEN_PROGRAM' "$facts"
 
+# ---- many at once ------------------------------------------------------------------
+facts=$(python "$here/together.py" "$work/doubled")
+ok "eight threads load a copy each" '^copies loaded$' "$facts"
+ok "and share one operator" '^operators 1$' "$facts"
+for what in threads-first-call child-before-first-call child-after-calls parent-after-fork; do
+    ok "$what: the result is right" "^$what right\$" "$facts"
+done
+ok "threads with numbers of their own get their own results" '^threads-own-numbers 0 wrong$' "$facts"
+
 sed 's|^#ifdef CUTEGEN_DEVICE|CUTEGEN_SHAPES(N, 7, 5000);\n&|' "$here/doubled.cu" >"$work/ranged.cu"
 said=$("$program" eval "$here/doubled.py" "$work/ranged.cu" --draws 2 2>&1)
 ok "a plan that declares its range of shapes is judged at the edges and between" '^pass' "$said"
