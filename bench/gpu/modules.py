@@ -75,6 +75,7 @@ def ours(kernels, name, tensors):
         made.launch(torch.cuda.current_stream().cuda_stream, pointers, workspace.data_ptr())
 
     call.keep = (tensors, workspace, results)  # a captured launch has their addresses
+    call.made = (made, pointers, workspace)
     return call, results, case, made.workspace_bytes
 
 

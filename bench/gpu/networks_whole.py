@@ -9,8 +9,9 @@ Columns of a row, all from one run: ours (the launch list in a CUDA graph), eage
 convolutions and cuDNN), graph (eager in a CUDA graph), compile (torch.compile with CUDA graphs: reduce-overhead; COMPILE=0:
 none), autotune (max-autotune) for names in AUTOTUNE. WARM=1: L2 is not overwritten before each call. A row is right as in
 modules.py. Peak memory is what a call adds to weights and inputs. PROCESSES compile beforehand into torch's cache, for
-BEFOREHAND of SECONDS; what is not ready then is left out; KEEP=FILE.tar.xz keeps the cache. No row begins after SECONDS.
-PARTS=1: also our time by kernel, from CUPTI.
+BEFOREHAND of SECONDS; what is not ready then is left out; KEEP=FILE.tar.xz keeps the cache. Meanwhile every network is
+judged, and with PARTS=1 timed by kernel (CUPTI). No row begins after SECONDS. BRANCHES=1: a column for the launches that
+need nothing of each other side by side.
 """
 import importlib.util
 import json
@@ -21,6 +22,7 @@ import re
 import statistics
 import subprocess
 import sys
+import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -28,7 +30,7 @@ _spec = importlib.util.spec_from_file_location("modules", HERE / "modules.py")
 modules = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(modules)
 MODES = {"compile": "reduce-overhead", "autotune": "max-autotune"}
-COLUMNS = ("eager", "strict", "graph", "compile", "autotune")
+COLUMNS = ("eager", "strict", "graph", "compile", "autotune", "branches")
 
 
 def modes_of(name):
@@ -109,26 +111,114 @@ def beside(name, model, inputs, ready):
     return columns
 
 
-def measure(name, tasks, kernels, flush, ready):
+def needs(case):
+    """For every operation the earlier ones that it has to wait for: those that name a buffer of its own that is no input."""
+    last, found = {}, []
+    for k, op in enumerate(case["ops"]):
+        if op["op"] == "launch":
+            named = {a["buffer"] for a in op["args"] if "buffer" in a} | {case["maps"][a["map"]]["buffer"] for a in op["args"] if "map" in a}
+        else:
+            named = {op["buffer"]}
+        mine = {b for b in named if not b.startswith("in")}
+        found.append(sorted({last[b] for b in mine if b in last}))
+        last.update(dict.fromkeys(mine, k))
+    return found
+
+
+def branched(made, case, pointers, workspace, count=4):
+    """The launch list in a CUDA graph of `count` branches. A launch that waits for two overlaps with neither."""
     import torch
 
+    driver, deps = made.driver, needs(case)
+    pointers = pointers + [workspace.data_ptr() + offset for offset in made.workspaces]
+    for k, (buffer, offset) in enumerate(made.sources):
+        made.slots[k] = pointers[buffer] + offset
+    for m in made.maps:
+        modules_check(driver.encode(*m[2][0], pointers[m[0]] + m[1], *m[2][1]))
+    main = torch.cuda.Stream()
+    streams = [main] + [torch.cuda.Stream() for _ in range(count - 1)]
+    configs = iter(made.configs)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=main):
+        begun = torch.cuda.Event()
+        begun.record(main)
+        tail, at, events, started = [-1] * count, {}, {}, {0}
+        for k, step in enumerate(made.steps):
+            free = [s for s in range(count) if tail[s] in deps[k]]  # goes on where it waits, else where least is queued
+            s = max(free, key=lambda s: tail[s]) if free else min(range(count), key=lambda s: (s == 0 and count > 1, tail[s]))
+            if s not in started:
+                streams[s].wait_event(begun)
+                started.add(s)
+            others = [d for d in deps[k] if at[d] != s]
+            for d in others:
+                streams[s].wait_event(events[d])
+            if step[0]:
+                config = next(configs)
+                config.stream = streams[s].cuda_stream
+                follows = tail[s] == k - 1 and k - 1 >= 0 and not others and made.steps[k - 1][0]
+                if config.attribute_count and case["ops"][k].get("overlap") and not follows:
+                    config.attribute_count -= 1  # the last attribute
+                modules_check(driver.launch(step[1], step[2], step[3], None))
+            elif step[4]:
+                modules_check(driver.memset(pointers[step[1]] + step[2], step[3], step[4], streams[s].cuda_stream))
+            tail[s], at[k], events[k] = k, s, torch.cuda.Event()
+            events[k].record(streams[s])
+        for s in started - {0}:
+            main.wait_stream(streams[s])
+    graph.keep = streams
+    return graph.replay
+
+
+def modules_check(result):
+    if result:
+        raise RuntimeError(f"driver error {result}")
+
+
+def prepare(name, tasks, kernels):
+    """Model, inputs, tensors, our call and results"""
     path = tasks / f"{name}.py"
     model, inputs = modules.model_of(path)
     inputs = [x.cuda() for x in inputs]
+    tensors = [*inputs, *model.state_dict(keep_vars=True).values()]
+    return path, model, inputs, tensors, modules.ours(kernels, name, tensors)
+
+
+def judge(name, tasks, kernels):
+    """What is known without quiet: right or not, kernels, time by kernel"""
+    import torch
+
     row = {"name": name}
     with torch.no_grad():
-        eager = modules.flat(model(*inputs))
-        tensors = [*inputs, *model.state_dict(keep_vars=True).values()]
-        call, results, case, row["workspace"] = modules.ours(kernels, name, tensors)
+        path, model, inputs, tensors, (call, results, case, row["workspace"]) = prepare(name, tasks, kernels)
         row["launches"] = sum(op["op"] == "launch" for op in case["ops"])
         call()
         torch.cuda.synchronize()
+        eager = modules.flat(model(*inputs))
         row["rms"], row["eager_rms"], row["right"] = modules.errors(results, eager, modules.truth_of(path, model, inputs))
+        if os.environ.get("PARTS"):
+            row["parts"] = parts(call)
+    return row
+
+
+def measure(name, tasks, kernels, flush, ready, row):
+    import torch
+
+    with torch.no_grad():
+        path, model, inputs, tensors, (call, results, case, row["workspace"]) = prepare(name, tasks, kernels)
+        call()
+        torch.cuda.synchronize()
         size = [t.numel() * t.element_size() for t in results]
         row["bytes"] = sum(t.numel() * t.element_size() for t in tensors) + sum(size)
+        model(*inputs)  # what libraries keep for good
         row["ours_peak"], row["eager_peak"] = row["workspace"] + sum(size), peak(lambda: model(*inputs))
-        del eager
         columns = {"ours": modules.captured(call), **beside(name, model, inputs, ready)}
+        if os.environ.get("BRANCHES"):
+            before = [r.clone() for r in results]
+            made, pointers, workspace = call.made
+            columns["branches"] = branched(made, case, pointers, workspace)
+            columns["branches"]()
+            torch.cuda.synchronize()
+            row["branches_equal"] = all(torch.equal(a, b) for a, b in zip(before, results))
         found, order = {c: [] for c in columns}, list(columns)
         for _ in range(modules.ROUNDS):
             for column in order:
@@ -141,18 +231,17 @@ def measure(name, tasks, kernels, flush, ready):
         if "compile" in columns:
             row["compile_kernels"] = modules.kernels_of(columns["compile"])
         row["eager_kernels"] = modules.kernels_of(columns["eager"])
-        if os.environ.get("PARTS"):
-            row["parts"] = parts(call)
     return row
 
 
 def line(row):
+    judged = f"rms {row['rms']:.1e}/{row['eager_rms']:.1e}{'' if row['right'] else '  WRONG'}" if "rms" in row else ""
     if "ours" not in row:
-        return f"{row['name']:10} {row.get('problem', '')}"
+        return f"{row['name']:10} {judged}  {row.get('problem', '')}  {row['seconds']} s"
     shown = "  ".join(f"{c} {row[c]:8.1f} ({row[c] / row['ours']:.2f})" for c in COLUMNS if c in row)
-    return (f"{row['name']:10} ours {row['ours']:8.1f} us  {shown}  rms {row['rms']:.1e}/{row['eager_rms']:.1e}  kernels {row['launches']}"
+    return (f"{row['name']:10} ours {row['ours']:8.1f} us  {shown}  {judged}  kernels {row['launches']}"
             f"/{row.get('compile_kernels')}/{row.get('eager_kernels')}  peak {row['ours_peak'] / 2**20:.0f}/{row['eager_peak'] / 2**20:.0f} MiB"
-            f"{'' if row['right'] else '  WRONG'}  {row['seconds']} s")
+            f"{'  branches DIFFER' if row.get('branches_equal') is False else ''}  {row['seconds']} s")
 
 
 def main():
@@ -161,32 +250,51 @@ def main():
     tasks, kernels, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
     names = sys.argv[4:] or sorted(p.stem for p in kernels.glob("*.json"))
     print(torch.__version__, torch.cuda.get_device_name(), "cudnn", torch.backends.cudnn.version(), *names, flush=True)
-    ready = beforehand(tasks, names)
+    ready, rows = set(), {}
+    compiling = threading.Thread(target=lambda: ready.update(beforehand(tasks, names)))
+    compiling.start()
+    for name in names:
+        rows[name] = attempt(name, lambda name=name: judge(name, tasks, kernels), out)
+    compiling.join()
     flush = torch.empty(1 << (10 if os.environ.get("WARM") else 28), dtype=torch.uint8, device="cuda")
     for name in names:
         if time.time() - modules.BEGIN > modules.SECONDS:
             print(f"{name}: no time left", flush=True)
             break
-        began = time.time()
-        try:
-            row = measure(name, tasks, kernels, flush, ready)
-        except Exception as error:  # the next row may do
-            row = {"name": name, "problem": f"{type(error).__name__}: {str(error).splitlines()[0][:150] if str(error) else ''}"}
-        row["seconds"] = round(time.time() - began, 1)
-        with open(out, "a") as file:
-            file.write(json.dumps(row) + "\n")
-        print(line(row), flush=True)
-        torch.cuda.empty_cache()
+        if "problem" not in rows[name]:
+            attempt(name, lambda name=name: measure(name, tasks, kernels, flush, ready, rows[name]), out)
+
+
+def attempt(name, do, out):
+    """A row, or what went wrong: the next may do."""
+    import torch
+
+    began = time.time()
+    try:
+        row = do()
+    except Exception as error:
+        row = {"name": name, "problem": f"{type(error).__name__}: {str(error).splitlines()[0][:150] if str(error) else ''}"}
+    row["seconds"] = round(time.time() - began, 1)
+    with open(out, "a") as file:
+        file.write(json.dumps(row) + "\n")
+    print(line(row), flush=True)
+    torch.cuda.empty_cache()
+    return row
 
 
 def rows_of(path):
-    return list({r["name"]: r for r in (json.loads(text) for text in open(path))}.values())
+    """The last row of each name; a row with times has precedence."""
+    found = {}
+    for row in (json.loads(text) for text in open(path)):
+        if "ours" in row or "ours" not in found.get(row["name"], {}):
+            found[row["name"]] = row
+    return list(found.values())
 
 
 def table(path):
     rows = [r for r in rows_of(path) if "ours" in r]
-    print("| network | ours, us | eager | strict fp32 | eager in a graph | compile with graphs | max-autotune | kernels | compile's | peak MiB | eager's | rms error, eager's |")
-    print("|" + "---|" * 12)
+    print("| network | ours, us | eager | strict fp32 | eager in a graph | compile with graphs | max-autotune | branches | kernels | compile's | peak MiB | eager's | rms error, eager's |")
+    print("|" + "---|" * 13)
     for r in rows:
         cells = " | ".join(f"{r[c] / r['ours']:.2f}" if c in r else "" for c in COLUMNS)
         print(f"| {r['name']} | {r['ours']:.0f} | {cells} | {r['launches']} | {r.get('compile_kernels', '')} | {r['ours_peak'] / 2**20:.0f} | "
@@ -202,7 +310,7 @@ def show_parts(path, names):
         if "parts" not in r or (names and r["name"] not in names):
             continue
         total = math.fsum(p[0] for p in r["parts"])
-        print(f"{r['name']}: {r['ours']:.0f} us in a graph, {total:.0f} us in {sum(p[1] for p in r['parts'])} kernels")
+        print(f"{r['name']}: {r.get('ours', 0):.0f} us in a graph, {total:.0f} us in {sum(p[1] for p in r['parts'])} kernels")
         for us, count, kernel in r["parts"]:
             print(f"  {us:9.1f} us {100 * us / total:5.1f} %  x{count:<3} {re.sub(r'[(<].*', '', kernel)}")
 

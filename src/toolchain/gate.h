@@ -18,7 +18,7 @@
 #include "model.h"
 #include "toolchain/source_halves.h"
 
-enum { GATE_SOURCE_MAX = 512 << 10 };
+enum { GATE_SOURCE_MAX = 2 << 20 };
 
 /* The required language: CuTe that is really used, or CUDA C++ without CuTe. */
 enum gate_target { GATE_CUTE, GATE_CUDA };

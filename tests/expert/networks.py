@@ -4,12 +4,14 @@
     python3 tests/expert/networks.py --count
     NETWORKS="lstm gru" python3 tests/expert/networks.py OUT_DIR   these alone
 
-A row of NETWORKS is a name, its inputs and the class `Net`; BLOCKS are what several of them are made of.
+A row of NETWORKS (networks_more.py has more) is a name, its inputs and the class `Net`; BLOCKS are what several of them are made of.
 """
 import os
 import pathlib
 import random
 import sys
+
+import networks_more
 
 TASK = '''"""Network {number}: {name}: {words}."""
 import math
@@ -620,7 +622,7 @@ class Net(nn.Module):
 
 
 def rows():
-    for part in NETWORKS.split("\n== ")[1:]:
+    for part in (NETWORKS + networks_more.NETWORKS[1:]).split("\n== ")[1:]:
         head, net = part.split("\n", 1)
         name, words, blocks, inputs = (x.strip() for x in head.split("|"))
         yield name, words, blocks.split(), inputs, net.strip()

@@ -12,6 +12,7 @@
 #include "llm/edit/edit.h"
 #include "llm/edit/fence.h"
 
+#include <ctype.h>
 #include <string.h>
 
 /* Sets of steps of longer ladders are sampled; under sanitizers, six times slower, more of them. */
@@ -328,6 +329,39 @@ static void every_set_of_steps_composes_to_plain_source(void **state)
     }
 }
 
+/* How often a name gets a value in front of the device half. */
+static int declared(const char *source, const char *name)
+{
+    const char *end = strstr(source, "#ifdef CUTEGEN_DEVICE");
+    size_t len = strlen(name);
+    int count = 0;
+
+    for (const char *p = source; (p = strstr(p, name)) && p < end; p += len)
+        count +=
+            !isalnum((unsigned char)p[-1]) && p[-1] != '_' && text_starts(text_of(p + len), " = ");
+    return count;
+}
+
+static void parts_of_other_forms_declare_names_of_their_own(void **state)
+{
+    static const struct {
+        const char *task, *name;
+    } rows[] = {{"conv_pair@sm_90a", "STAGES_P"},
+                {"conv_pair@sm_90a", "STAGES_P_2"},
+                {"conv_pair_last@sm_90a", "STAGES_W"},
+                {"conv_pair_last@sm_90a", "STAGES_W_2"}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct bench b;
+
+        bench_open(&b, rows[i].task);
+        b.predicted = true;
+        assert_int_equal(declared(bench_synthesize(&b).data, rows[i].name), 1);
+        bench_close(&b);
+    }
+}
+
 /* The tensor cores truncate: sums are made as it takes to be as accurate as cuBLAS. */
 static void what_the_tensor_cores_cut_off_is_made_up_for_where_cublas_is_more_accurate(void **state)
 {
@@ -493,6 +527,7 @@ int main(void)
         cmocka_unit_test(a_predicted_ladder_tries_its_neighbours_once_and_ends),
         cmocka_unit_test(a_tuned_kernel_is_where_it_goes_on),
         cmocka_unit_test(every_set_of_steps_composes_to_plain_source),
+        cmocka_unit_test(parts_of_other_forms_declare_names_of_their_own),
         cmocka_unit_test(
             what_the_tensor_cores_cut_off_is_made_up_for_where_cublas_is_more_accurate),
         cmocka_unit_test(a_step_that_failed_is_not_proposed_again_nor_what_needs_it),

@@ -141,20 +141,44 @@ static bool ends_name(struct text line, const char *at)
     return after != '=' && !strchr("=<>!", before);
 }
 
-/* Constants and functions that the plan's half declares at file scope; a line may have several
- * constants. */
+/* Does a declaration go on in the next line? */
+static bool goes_on(struct text line)
+{
+    while (line.len && isspace((unsigned char)line.data[line.len - 1]))
+        line.len--;
+    return line.len && line.data[line.len - 1] == ',';
+}
+
+/* Constants and functions that the plan's half declares at file scope; a declaration may have
+ * several constants, in several lines. */
 static int names_of(struct text t, const char *starts, char mark, struct text *out, int count)
 {
+    bool on = false;
+
     for (struct text line; text_next_whole_line(&t, &line);) {
         const char *end = line.data + line.len, *at = line.data;
 
-        while (text_starts(line, starts) && (at = memchr(at, mark, (size_t)(end - at)))) {
+        on = on || text_starts(line, starts);
+        while (on && (at = memchr(at, mark, (size_t)(end - at)))) {
             if (ends_name(line, at) && count < CHAIN_NAMES)
                 out[count++] = name_before(line.data, at);
             if (mark == '(')
                 break;
             at++;
         }
+        on = on && goes_on(line);
+    }
+    return count;
+}
+
+/* Functions that both halves have: `constexpr` lines with a parenthesis before any value. */
+static int functions_of(struct text t, struct text *out, int count)
+{
+    for (struct text line; text_next_whole_line(&t, &line);) {
+        const char *at = text_starts(line, "constexpr ") ? memchr(line.data, '(', line.len) : NULL;
+
+        if (at && !memchr(line.data, '=', (size_t)(at - line.data)) && count < CHAIN_NAMES)
+            out[count++] = name_before(line.data, at);
     }
     return count;
 }
@@ -179,10 +203,10 @@ static struct text renamed(struct text source, const struct sections *s, int num
                            struct arena *a)
 {
     struct text names[CHAIN_NAMES], result;
-    int count =
-        names_of(s->helpers, "static ", '(', names, names_of(s->head, "constexpr ", '=', names, 0));
+    int count = functions_of(s->head, names, names_of(s->head, "constexpr ", '=', names, 0));
     struct buf b = buf_init(CHAIN_BYTES);
 
+    count = names_of(s->helpers, "static ", '(', names, count);
     for (struct text word; source.len; source = rest_of(source, word)) {
         word = word_at(source);
         buf_add(&b, word.data, word.len);
@@ -214,16 +238,20 @@ static void put(struct file *f, struct text t)
     buf_add(&f->out, t.data, t.len);
 }
 
-/* A plan, its kernels' names with their namespace. */
-static void put_plan(struct file *f, struct text plan, const char *kernel, int number)
+/* A plan: kernels' names, which start with `prefix`, with their namespace, workspace from the pool.
+ */
+static void put_plan(struct file *f, struct text plan, const char *prefix, int number)
 {
-    const char *prefix = arena_printf(f->a, "%s_", kernel);
+    static const struct text asks = {"cutegen_workspace", 17};
 
     for (struct text word; plan.len; plan = rest_of(plan, word)) {
         word = word_at(plan);
-        if (f->form_count > 1 && text_starts(word, prefix))
+        if (f->form_count > 1 && prefix && text_starts(word, prefix))
             buf_printf(&f->out, "part_%d::", number);
-        put(f, word);
+        if (text_equal(word, asks))
+            buf_puts(&f->out, "scratch");
+        else
+            put(f, word);
     }
 }
 
@@ -380,6 +408,25 @@ static void put_checks(struct file *f, const struct part *part)
                        (long long)part->g->in[i].shape[d], part->from[i]);
 }
 
+/* Results that no later part reads. */
+static void put_release(struct file *f, int i)
+{
+    const struct parts *p = f->c->p;
+    const struct part *part = &p->at[i];
+
+    for (int k = 0; k < part->g->in_count; k++) {
+        bool again = part->from[k] >= 0 || p->at[-1 - part->from[k]].out >= 0;
+
+        for (int j = 0; j < k; j++)
+            again = again || part->from[j] == part->from[k];
+        for (int j = i + 1; j < p->count; j++)
+            for (int n = 0; n < p->at[j].g->in_count; n++)
+                again = again || p->at[j].from[n] == part->from[k];
+        if (!again)
+            buf_printf(&f->out, "    give_back(&pool, %d);\n", -part->from[k]);
+    }
+}
+
 static void put_part(struct file *f, int i)
 {
     const struct part *part = &f->c->p->at[i];
@@ -399,62 +446,121 @@ static void put_part(struct file *f, int i)
             buf_printf(&f->out, "%s%s", d ? ", " : "", part->shape[d]);
         buf_printf(&f->out, "%s}, strides%d[%d];\n", y->dims ? "" : "1", i + 1, dims);
         buf_printf(&f->out,
-                   "    struct cutegen_tensor t%d = between(call, %s, %d, shape%d, strides%d);\n",
-                   i + 1, dtype_text(y->dtype), y->dims, i + 1, i + 1);
+                   "    struct cutegen_tensor t%d = between(call, &pool, %d, %s, %d, shape%d, "
+                   "strides%d);\n",
+                   i + 1, i + 1, dtype_text(y->dtype), y->dims, i + 1, i + 1);
     }
     buf_printf(&f->out, "    const struct cutegen_tensor in%d[] = {", i + 1);
     if (part->g->in_count == 0) /* made of nothing: it reads none, but an array has an element */
         buf_puts(&f->out, "call->out[0]");
     for (int k = 0; k < part->g->in_count; k++)
         buf_printf(&f->out, "%s%s", k ? ", " : "", part_tensor(f->c->p, part->from[k], f->a));
-    buf_printf(&f->out, "};\n    %sdo_part_%d(call, in%d, %s)%s;\n",
+    buf_printf(&f->out, "};\n    %sdo_part_%d(call, &pool, in%d, %s)%s;\n",
                last ? "return " : "CUTEGEN_TRY(", part->form + 1, i + 1, result, last ? "" : ")");
+    if (!last)
+        put_release(f, i);
+}
+
+/* What plans of chains share: workspace by owner, results between parts. */
+static void put_workspace(struct file *f)
+{
+    buf_puts(
+        &f->out,
+        "#ifdef CUTEGEN_HOST\n"
+        "// Workspace: what nothing reads any more serves later parts that ask for about as "
+        "much. Each piece has an owner:\n"
+        "// a result by its number, SCRATCH of the part whose turn it is, or 0: none.\n"
+        "enum { SCRATCH = -1, PIECES_MAX = 64 };\n"
+        "struct workspace_pool {\n"
+        "    int count;\n"
+        "    int owner[PIECES_MAX];\n"
+        "    int64_t bytes[PIECES_MAX];\n"
+        "    void *at[PIECES_MAX];\n"
+        "};\n"
+        "struct pooled_call {\n"
+        "    struct cutegen_call call; // first: a part's plan sees this alone\n"
+        "    struct workspace_pool *pool;\n"
+        "};\n\n"
+        "static void give_back(struct workspace_pool *pool, int owner)\n"
+        "{\n"
+        "    for (int i = 0; i < pool->count; i++)\n"
+        "        if (pool->owner[i] == owner)\n"
+        "            pool->owner[i] = 0;\n"
+        "}\n\n"
+        "static void *pooled(struct cutegen_call *call, struct workspace_pool *pool, int owner, "
+        "int64_t bytes)\n"
+        "{\n"
+        "    int best = -1;\n\n"
+        "    for (int i = 0; i < pool->count; i++)\n"
+        "        if (pool->owner[i] == 0 && pool->bytes[i] >= bytes &&\n"
+        "            pool->bytes[i] <= 4 * bytes + 4096 &&\n"
+        "            (best < 0 || pool->bytes[i] < pool->bytes[best]))\n"
+        "            best = i;\n"
+        "    if (best < 0) {\n"
+        "        if (pool->count == PIECES_MAX)\n"
+        "            return cutegen_workspace(call, bytes);\n"
+        "        best = pool->count++;\n"
+        "        pool->bytes[best] = bytes;\n"
+        "        pool->at[best] = cutegen_workspace(call, bytes);\n"
+        "    }\n"
+        "    pool->owner[best] = owner;\n"
+        "    return pool->at[best];\n"
+        "}\n\n"
+        "static void *scratch(struct cutegen_call *call, int64_t bytes)\n"
+        "{\n"
+        "    return pooled(call, ((struct pooled_call *)call)->pool, SCRATCH, bytes);\n"
+        "}\n\n"
+        "// A result for the parts that follow: without gaps, in workspace.\n"
+        "static struct cutegen_tensor between(struct cutegen_call *call, struct workspace_pool "
+        "*pool,\n"
+        "                                     int number, int code, int bits, int ndim,\n"
+        "                                     int64_t *shape, int64_t *strides)\n"
+        "{\n"
+        "    struct cutegen_tensor t = call->out[0];\n"
+        "    int64_t stride = 1;\n\n"
+        "    t.dtype.code = (uint8_t)code;\n"
+        "    t.dtype.bits = (uint8_t)bits;\n"
+        "    t.ndim = ndim;\n"
+        "    t.shape = shape;\n"
+        "    t.strides = strides;\n"
+        "    t.byte_offset = 0;\n"
+        "    for (int d = ndim - 1; d >= 0; d--) {\n"
+        "        strides[d] = stride;\n"
+        "        stride *= shape[d];\n"
+        "    }\n"
+        "    t.data = pooled(call, pool, number, stride * (bits / 8));\n"
+        "    return t;\n"
+        "}\n\n");
 }
 
 static void put_host(struct file *f)
 {
     const struct parts *p = f->c->p;
 
-    buf_puts(&f->out,
-             "#ifdef CUTEGEN_HOST\n"
-             "// A result for the parts that follow: without gaps, in workspace.\n"
-             "static struct cutegen_tensor between(struct cutegen_call *call, int code, int bits, "
-             "int ndim, int64_t *shape,\n"
-             "                                     int64_t *strides)\n"
-             "{\n"
-             "    struct cutegen_tensor t = call->out[0];\n"
-             "    int64_t stride = 1;\n\n"
-             "    t.dtype.code = (uint8_t)code;\n"
-             "    t.dtype.bits = (uint8_t)bits;\n"
-             "    t.ndim = ndim;\n"
-             "    t.shape = shape;\n"
-             "    t.strides = strides;\n"
-             "    t.byte_offset = 0;\n"
-             "    for (int d = ndim - 1; d >= 0; d--) {\n"
-             "        strides[d] = stride;\n"
-             "        stride *= shape[d];\n"
-             "    }\n"
-             "    t.data = cutegen_workspace(call, stride * (bits / 8));\n"
-             "    return t;\n"
-             "}\n\n");
+    put_workspace(f);
     for (int i = 0; i < p->count; i++) {
         if (p->at[i].form != i)
             continue;
-        put(f, f->s[i].helpers);
+        put_plan(f, f->s[i].helpers, NULL, 0);
         buf_printf(&f->out,
-                   "static int do_part_%d(struct cutegen_call *task, const struct cutegen_tensor "
-                   "*reads, struct cutegen_tensor *makes)\n"
+                   "static int do_part_%d(struct cutegen_call *task, struct workspace_pool *pool,\n"
+                   "                     const struct cutegen_tensor *reads, struct cutegen_tensor "
+                   "*makes)\n"
                    "{\n"
-                   "    struct cutegen_call mine = *task, *call = &mine;\n"
-                   "    mine.in = reads;\n"
-                   "    mine.in_count = %d;\n"
-                   "    mine.out = makes;\n"
-                   "    mine.out_count = 1;\n\n",
+                   "    struct pooled_call mine = {*task, pool};\n"
+                   "    struct cutegen_call *call = &mine.call;\n"
+                   "    call->in = reads;\n"
+                   "    call->in_count = %d;\n"
+                   "    call->out = makes;\n"
+                   "    call->out_count = 1;\n"
+                   "    give_back(pool, SCRATCH);\n\n",
                    i + 1, p->at[i].g->in_count);
-        put_plan(f, f->s[i].plan, scope_get(p->at[i].match.scope, "kernel"), i + 1);
+        put_plan(f, f->s[i].plan,
+                 arena_printf(f->a, "%s_", scope_get(p->at[i].match.scope, "kernel")), i + 1);
         buf_puts(&f->out, "\n");
     }
-    buf_puts(&f->out, "CUTEGEN_PLAN(call)\n{\n");
+    buf_puts(&f->out, "CUTEGEN_PLAN(call)\n{\n    struct workspace_pool pool;\n\n    "
+                      "pool.count = 0;\n");
     for (int i = 0; i < p->count; i++)
         put_part(f, i);
     buf_puts(&f->out, "}\n#endif\n");
