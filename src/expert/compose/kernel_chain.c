@@ -171,11 +171,15 @@ static int names_of(struct text t, const char *starts, char mark, struct text *o
     return count;
 }
 
-/* Functions that both halves have: `constexpr` lines with a parenthesis before any value. */
+/* Tunables, and functions that both halves have: `constexpr` lines with a parenthesis before any
+ * value. */
 static int functions_of(struct text t, struct text *out, int count)
 {
     for (struct text line; text_next_whole_line(&t, &line);) {
-        const char *at = text_starts(line, "constexpr ") ? memchr(line.data, '(', line.len) : NULL;
+        bool tuned = text_starts(line, "CUTEGEN_TUNE(");
+        const char *at = tuned                             ? memchr(line.data, ',', line.len)
+                         : text_starts(line, "constexpr ") ? memchr(line.data, '(', line.len)
+                                                           : NULL;
 
         if (at && !memchr(line.data, '=', (size_t)(at - line.data)) && count < CHAIN_NAMES)
             out[count++] = name_before(line.data, at);
