@@ -30,7 +30,7 @@ _spec = importlib.util.spec_from_file_location("modules", HERE / "modules.py")
 modules = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(modules)
 MODES = {"compile": "reduce-overhead", "autotune": "max-autotune"}
-COLUMNS = ("eager", "strict", "graph", "compile", "autotune", "branches")
+COLUMNS = ("eager", "strict", "graph", "compile", "autotune", "branches", "overlapped")
 
 
 def modes_of(name):
@@ -125,8 +125,9 @@ def needs(case):
     return found
 
 
-def branched(made, case, pointers, workspace, count=4):
-    """The launch list in a CUDA graph of `count` branches. A launch that waits for two overlaps with neither."""
+def branched(made, case, pointers, workspace, overlap, count=4):
+    """The launch list in a CUDA graph of `count` branches: what needs nothing begins a branch beside the first one. With
+    `overlap` a launch may overlap with the one before it even if it waits for others, too."""
     import torch
 
     driver, deps = made.driver, needs(case)
@@ -144,8 +145,8 @@ def branched(made, case, pointers, workspace, count=4):
         begun.record(main)
         tail, at, events, started = [-1] * count, {}, {}, {0}
         for k, step in enumerate(made.steps):
-            free = [s for s in range(count) if tail[s] in deps[k]]  # goes on where it waits, else where least is queued
-            s = max(free, key=lambda s: tail[s]) if free else min(range(count), key=lambda s: (s == 0 and count > 1, tail[s]))
+            on = {at[d] for d in deps[k]}
+            s = 0 if 0 in on or len(on) > 1 or k == 0 else on.pop() if on else min(range(1, count), key=lambda s: tail[s])
             if s not in started:
                 streams[s].wait_event(begun)
                 started.add(s)
@@ -155,10 +156,12 @@ def branched(made, case, pointers, workspace, count=4):
             if step[0]:
                 config = next(configs)
                 config.stream = streams[s].cuda_stream
-                follows = tail[s] == k - 1 and k - 1 >= 0 and not others and made.steps[k - 1][0]
-                if config.attribute_count and case["ops"][k].get("overlap") and not follows:
-                    config.attribute_count -= 1  # the last attribute
-                modules_check(driver.launch(step[1], step[2], step[3], None))
+                follows = tail[s] >= 0 and tail[s] in deps[k] and made.steps[tail[s]][0] and (overlap or not others)
+                dropped = bool(case["ops"][k].get("overlap")) and not follows
+                config.attribute_count -= dropped  # it is the last one
+                result = driver.launch(step[1], step[2], step[3], None)
+                config.attribute_count += dropped
+                modules_check(result)
             elif step[4]:
                 modules_check(driver.memset(pointers[step[1]] + step[2], step[3], step[4], streams[s].cuda_stream))
             tail[s], at[k], events[k] = k, s, torch.cuda.Event()
@@ -214,11 +217,15 @@ def measure(name, tasks, kernels, flush, ready, row):
         columns = {"ours": modules.captured(call), **beside(name, model, inputs, ready)}
         if os.environ.get("BRANCHES"):
             before = [r.clone() for r in results]
-            made, pointers, workspace = call.made
-            columns["branches"] = branched(made, case, pointers, workspace)
-            columns["branches"]()
-            torch.cuda.synchronize()
-            row["branches_equal"] = all(torch.equal(a, b) for a, b in zip(before, results))
+            for name, overlap in (("branches", False), ("overlapped", True)):
+                try:
+                    columns[name] = branched(*call.made[:1], case, *call.made[1:], overlap)
+                    columns[name]()
+                    torch.cuda.synchronize()
+                    row[name + "_equal"] = all(torch.equal(a, b) for a, b in zip(before, results))
+                except RuntimeError as error:
+                    print(f"  {row['name']}, {name}: {str(error).splitlines()[0][:150]}", flush=True)
+                    columns.pop(name, None)
         found, order = {c: [] for c in columns}, list(columns)
         for _ in range(modules.ROUNDS):
             for column in order:
@@ -241,7 +248,7 @@ def line(row):
     shown = "  ".join(f"{c} {row[c]:8.1f} ({row[c] / row['ours']:.2f})" for c in COLUMNS if c in row)
     return (f"{row['name']:10} ours {row['ours']:8.1f} us  {shown}  {judged}  kernels {row['launches']}"
             f"/{row.get('compile_kernels')}/{row.get('eager_kernels')}  peak {row['ours_peak'] / 2**20:.0f}/{row['eager_peak'] / 2**20:.0f} MiB"
-            f"{'  branches DIFFER' if row.get('branches_equal') is False else ''}  {row['seconds']} s")
+            f"{'  branches DIFFER' if False in (row.get('branches_equal'), row.get('overlapped_equal')) else ''}  {row['seconds']} s")
 
 
 def main():
@@ -293,8 +300,8 @@ def rows_of(path):
 
 def table(path):
     rows = [r for r in rows_of(path) if "ours" in r]
-    print("| network | ours, us | eager | strict fp32 | eager in a graph | compile with graphs | max-autotune | branches | kernels | compile's | peak MiB | eager's | rms error, eager's |")
-    print("|" + "---|" * 13)
+    print("| network | ours, us | eager | strict fp32 | eager in a graph | compile with graphs | max-autotune | branches | overlapped | kernels | compile's | peak MiB | eager's | rms error, eager's |")
+    print("|" + "---|" * 14)
     for r in rows:
         cells = " | ".join(f"{r[c] / r['ours']:.2f}" if c in r else "" for c in COLUMNS)
         print(f"| {r['name']} | {r['ours']:.0f} | {cells} | {r['launches']} | {r.get('compile_kernels', '')} | {r['ours_peak'] / 2**20:.0f} | "
