@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# run.sh - all tests: format, lint, the clang build, then every test in release and under sanitizers.
+# run.sh - all tests: format, lint, clang's warnings, then every test in release and under sanitizers.
 #
 # What no test waits for (lint, the other builds) is done beside the release tests, at the lowest priority: there is
 # always a test that waits. Tests that want a warm server and are not about it share one ($CUTEGEN_TEST_RUNTIME).
@@ -45,7 +45,7 @@ run_tests()
     local dir=$1 log=$1/meson-logs/testlog.json name before=$failed rc
     shift
     rm -f "$log"
-    export CUTEGEN_TEST_RUNTIME=$shared/${dir##*/}
+    export CUTEGEN_TEST_RUNTIME=$shared/${dir##*/} CUTEGEN_TEST_CLUSTER=$shared/postgres
     "$MESON" test -C "$dir" --no-rebuild --print-errorlogs "$@" | grep --line-buffered -vE '^(ninja:|$)'
     rc=${PIPESTATUS[0]}
     CUTEGEN_RUNTIME=$CUTEGEN_TEST_RUNTIME "$dir/src/cutegen" server stop >/dev/null 2>&1
@@ -79,7 +79,7 @@ build_others()
         -Db_lundef=false && compile build/debug
     echo $? >build/debug.rc
     tests/lint.sh >build/lint.log 2>&1 &
-    configure build/clang clang --buildtype=plain && compile build/clang # for its warnings alone
+    tests/clang.sh build/release >build/clang.log 2>&1
     echo $? >build/clang.rc
     wait
 }
@@ -123,10 +123,11 @@ if [ "$sanitized" = 0 ]; then
         run_tests build/debug --num-processes "$jobs"
 fi
 
-say "clang: build"
+say "clang: warnings"
 wait $others
 others=
 cat build/others.log
+[ "$(cat build/clang.rc 2>/dev/null)" = 0 ] || grep -hE -A 4 'error|warning' build/clang.log | head -20
 count "clang, -Werror" "$(cat build/clang.rc 2>/dev/null || echo 1)"
 
 say "lint"

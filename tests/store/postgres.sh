@@ -4,6 +4,7 @@
 #
 # The server lives in a new folder, listens on a Unix socket there and nowhere else, runs as an ordinary user, and
 # ends with the command. $CUTEGEN_TEST_STORE is its address. Exit 77 (a skip) where PostgreSQL is not installed.
+# $CUTEGEN_TEST_CLUSTER: where a suite keeps an empty cluster, made by the first test, for the others to copy.
 # $POSTGRES_OPTIONS are given to the server; $POSTGRES_ENV (NAME=VALUE ...) is its environment, not the command's.
 set -u
 bin=
@@ -31,8 +32,20 @@ finish()
 trap finish EXIT
 trap 'exit 130' INT TERM
 
+cluster=${CUTEGEN_TEST_CLUSTER:-}
+make_cluster()
+{
+    if [ -n "$cluster" ] && [ -d "$cluster" ]; then
+        cp -a "$cluster" "$top/data"
+        return
+    fi
+    as_user "$bin/initdb" -D "$top/data" -U cutegen -A trust -E UTF8 --locale=C --no-sync || return 1
+    [ -n "$cluster" ] || return 0
+    cp -a "$top/data" "$cluster.$$" && mv -T "$cluster.$$" "$cluster" 2>/dev/null || rm -rf "$cluster.$$" # another was first
+}
+
 cd "$top" || exit 1
-if ! as_user "$bin/initdb" -D "$top/data" -U cutegen -A trust -E UTF8 --locale=C --no-sync >"$top/log" 2>&1 ||
+if ! make_cluster >"$top/log" 2>&1 ||
     ! as_server "$bin/pg_ctl" -D "$top/data" -s -w -t 1200 -l "$top/data/log" \
         -o "-c listen_addresses='' -c unix_socket_directories='$top' ${POSTGRES_OPTIONS:-}" start; then
     cat "$top/log" "$top/data/log" >&2
