@@ -88,23 +88,31 @@ def compare_output(
     rules: Rules,
     explain: bool = True,
     noise: Noise = None,
+    others: Callable[[], list[torch.Tensor]] | None = None,
 ) -> dict[str, Any]:
     """The COMPARISON of one output (docs/architecture.md). `got` is a contiguous view of the candidate's buffer; `noise` gives
-    what rounding does to each element (flat), and is asked only when it matters."""
+    what rounding does to each element (flat), `others` the answers of integers that are as right: asked only when it matters."""
     if not got.dtype.is_floating_point:
-        return _compare_exact(name, got, reference, truth, explain)
+        return _compare_exact(name, got, reference, truth, explain, others)
     return _compare_floating(name, got, reference, truth, rules, explain, noise)
 
 
 def _compare_exact(
-    name: str, got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, explain: bool
+    name: str,
+    got: torch.Tensor,
+    reference: torch.Tensor,
+    truth: torch.Tensor,
+    explain: bool,
+    others: Callable[[], list[torch.Tensor]] | None,
 ) -> dict[str, Any]:
-    """Integers and flags: equal to the reference, or to the truth where rounding decided between them."""
+    """Integers and flags: equal to the reference, or to the truth or another answer where rounding decided between them."""
     kind, mark = pattern_bits(got.dtype)
     wanted = reference.to(got.dtype)
     bad = got.view(kind) != wanted.view(kind)
     if truth.dtype == got.dtype:
         bad &= got.view(kind) != truth.view(kind)
+    for other in others() if others and truth.dtype == got.dtype and bool(bad.any()) else ():
+        bad &= got.view(kind) != other.to(got.device).contiguous().view(kind)
     unwritten = bad & (got.view(kind) == mark)
     distance = torch.where(
         bad, (got.double() - wanted.double()).abs(), torch.zeros((), dtype=torch.float64, device=got.device)

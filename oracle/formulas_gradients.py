@@ -96,7 +96,7 @@ def linear(dims: int) -> Any:
         for k in range(dims):
             d = g.dim() - dims + k
             inner = whole[d]
-            at = torch.clamp(_source(inner, g.shape[d], align, given[k], g.device), min=0.0)
+            at = torch.clamp(_source(inner, g.shape[d], align, given[k], g), min=0.0)
             low = torch.clamp(at.to(torch.int64), max=inner - 1)
             high = torch.clamp(low + 1, max=inner - 1)
             part = (at - low.to(torch.float32)).unsqueeze(1)

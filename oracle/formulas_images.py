@@ -5,27 +5,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Optional
 
 import torch
 import torch.nn.functional as F
 
 
-def _source(size: int, out: int, align: bool, scale: Any, device: Any) -> Any:
+Hook = Optional[Callable[[Any], Any]]  # what noise.py does to places and to weights
+
+
+def wide(x: Any) -> torch.dtype:
+    """What places and weights are computed in."""
+    return torch.float64 if x.dtype == torch.float64 else torch.float32
+
+
+def _source(size: int, out: int, align: bool, scale: Any, like: Any) -> Any:
     """The coordinate in the input of each of the output's, as a float."""
-    at = torch.arange(out, device=device).to(torch.float32)
+    at = torch.arange(out, device=like.device).to(wide(like))
     if align:
         return at * ((size - 1) / (out - 1) if out > 1 else 0.0)
     ratio = 1.0 / scale if scale is not None and scale > 0 else size / out
     return (at + 0.5) * ratio - 0.5
 
 
-def _interpolate_dim(x: Any, dim: int, out: int, align: bool, scale: Any) -> Any:
+def _interpolate_dim(x: Any, dim: int, out: int, align: bool, scale: Any, places: Hook = None) -> Any:
     size = x.shape[dim]
-    at = torch.clamp(_source(size, out, align, scale, x.device), min=0.0)
+    at = _source(size, out, align, scale, x)
+    at = torch.clamp(places(at) if places else at, min=0.0)
     low = torch.clamp(at.to(torch.int64), max=size - 1)
     high = torch.clamp(low + 1, max=size - 1)
-    part = (at - low.to(torch.float32)).reshape([-1] + [1] * (x.dim() - 1 - dim)).to(x.dtype)
+    part = (at - low.to(at.dtype)).reshape([-1] + [1] * (x.dim() - 1 - dim)).to(x.dtype)
     a, b = torch.index_select(x, dim, low), torch.index_select(x, dim, high)
     return (1 - part) * a + part * b
 
@@ -40,10 +49,10 @@ def _sizes(x: Any, size: Any, scales: Any, dims: int) -> tuple[list[int], list[A
 
 
 def linear(dims: int) -> Callable[..., Any]:
-    def formula(x: Any, size: Any, align: bool = False, *scales: Any, **kwargs: Any) -> Any:
+    def formula(x: Any, size: Any, align: bool = False, *scales: Any, places: Hook = None, **kwargs: Any) -> Any:
         size, given = _sizes(x, size, scales, dims)
         for k in range(dims):
-            x = _interpolate_dim(x, x.dim() - dims + k, size[k], align, given[k])
+            x = _interpolate_dim(x, x.dim() - dims + k, size[k], align, given[k], places)
         return x
 
     return formula
@@ -73,13 +82,16 @@ def cubic_weights(t: Any, a: float = -0.75) -> list[Any]:
     return [far(t + 1), near(t), near(1 - t), far(2 - t)]
 
 
-def bicubic(x: Any, size: Any, align: bool = False, *scales: Any, **kwargs: Any) -> Any:
+def bicubic(
+    x: Any, size: Any, align: bool = False, *scales: Any, places: Hook = None, weigh: Callable[..., Any] = cubic_weights, **kwargs: Any
+) -> Any:
     size, given = _sizes(x, size, scales, 2)
     for k in range(2):
         d = x.dim() - 2 + k
-        at = _source(x.shape[d], size[k], align, given[k], x.device)
+        at = _source(x.shape[d], size[k], align, given[k], x)
+        at = places(at) if places else at
         low = torch.floor(at)
-        weights = cubic_weights(at - low)
+        weights = weigh(at - low)
         total: Any = None
         for j, w in enumerate(weights):
             i = torch.clamp(low.to(torch.int64) + (j - 1), 0, x.shape[d] - 1)

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from .formulas_images import cubic_weights
+from .formulas_images import cubic_weights, wide
 from .formulas_scatter import scatter, scatter_add, scatter_reduce
 from .formulas_sort import search
 from .formulas_sort import sorted as sort
@@ -67,10 +67,10 @@ def _grid_inside(at: Any, size: int, padding: int, align: bool) -> Any:
     return torch.clamp(at, 0, size - 1)
 
 
-def grid_sampler_2d(x: Any, grid: Any, mode: int, padding: int, align: bool) -> Any:
+def grid_sampler_2d(x: Any, grid: Any, mode: int, padding: int, align: bool, weigh: Any = cubic_weights) -> Any:
     n, c, h, w = x.shape
     rows, columns = grid.shape[1], grid.shape[2]
-    at = [_grid_place(grid[..., 0].float(), w, align), _grid_place(grid[..., 1].float(), h, align)]
+    at = [_grid_place(grid[..., k].to(wide(grid)), size, align) for k, size in enumerate((w, h))]
     flat = x.reshape(n, c, h * w)
 
     def read(column: Any, row: Any) -> Any:
@@ -81,7 +81,7 @@ def grid_sampler_2d(x: Any, grid: Any, mode: int, padding: int, align: bool) -> 
         return torch.where(inside.unsqueeze(1), value, torch.zeros_like(value))
 
     if mode not in (BILINEAR, NEAREST):
-        return _grid_cubic(at, read, lambda v, size: _grid_inside(v, size, padding, align), (w, h)).to(x.dtype)
+        return _grid_cubic(at, read, lambda v, size: _grid_inside(v, size, padding, align), (w, h), weigh).to(x.dtype)
     at = [_grid_inside(at[0], w, padding, align), _grid_inside(at[1], h, padding, align)]
     if mode == NEAREST:
         return read(torch.round(at[0]), torch.round(at[1]))
@@ -92,15 +92,16 @@ def grid_sampler_2d(x: Any, grid: Any, mode: int, padding: int, align: bool) -> 
     return (upper * (1 - below) + lower * below).to(x.dtype)
 
 
-def _grid_cubic(at: Any, read: Any, inside: Any, sizes: tuple[int, int]) -> Any:
+def _grid_cubic(at: Any, read: Any, inside: Any, sizes: tuple[int, int], weigh: Any) -> Any:
     """Four by four taps; each is brought inside by itself."""
     first = [torch.floor(v) for v in at]
-    weights = [cubic_weights(v - f) for v, f in zip(at, first)]
+    weights = [weigh(v - f) for v, f in zip(at, first)]
     total: Any = None
     for i in range(4):
         row: Any = None
         for j in range(4):
-            tap = read(inside(first[0] + (j - 1), sizes[0]), inside(first[1] + (i - 1), sizes[1])).float()
+            tap = read(inside(first[0] + (j - 1), sizes[0]), inside(first[1] + (i - 1), sizes[1]))
+            tap = tap.to(wide(tap))
             term = tap * weights[0][j].unsqueeze(1)
             row = term if row is None else row + term
         term = row * weights[1][i].unsqueeze(1)

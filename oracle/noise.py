@@ -11,7 +11,9 @@ truth by the noise of an honest kernel, element by element, however ill-conditio
 2. An operator that normalizes subtracts a mean inside. What its operand's noise does to the result is divided away again, so
    the roundoff that the difference has of its two parts is added to the result (NORMALIZING).
 3. A place on a grid is computed from -1..1 to pixels, by a sum and a product: it is off by a roundoff of |place| + 1, also where the
-   operand itself is near 0, and what lies between two pixels far apart changes by as much of their difference (GRIDS).
+   operand itself is near 0, and what lies between two pixels far apart changes by as much of their difference (GRIDS). So is a
+   place of an interpolation to another size, which is no operand (RESAMPLED); and a weight of a cubic one, a polynomial whose
+   terms cancel, is off by roundoffs of the terms (CUBIC).
 4. It costs a few float64 runs, so it is computed only if an answer would be rejected without it.
 5. Where TF32 is allowed and the reference was computed without it, factors are off by TF32's rounding: in the first run they are
    rounded as the hardware rounds them, so that an element that only just leaves a clamp has what a rounded kernel has.
@@ -23,6 +25,7 @@ from typing import Any
 
 import torch
 
+from . import formulas_images, formulas_more
 from .graph import Graph, reduction_length
 from .mode import Mode, called
 from .operators import CONVOLUTIONS, FACTORIES, OTHER, PRODUCTS, SAME, VIEWS
@@ -33,7 +36,14 @@ MAX_TERMS = 1 << 16
 UNIFORM = 3.0**0.5  # half the width of a uniform distribution of variance one
 ADDING = {"scatter_add", "index_add"}  # in any order, where several elements have one place
 GRIDS = {"grid_sampler_2d", "grid_sampler_3d", "cudnn_grid_sampler"}  # their second operand is places
-NEAREST = 1  # their third: no sum of two pixels but one of them, and another one is wrong
+NEAREST, CUBIC = 1, 2  # their third: no sum of two pixels but one of them, and another one is wrong
+RESAMPLED = {
+    "upsample_linear1d": formulas_images.linear(1),
+    "upsample_bilinear2d": formulas_images.linear(2),
+    "upsample_trilinear3d": formulas_images.linear(3),
+    "upsample_bicubic2d": formulas_images.bicubic,
+}
+TERMS = (4.0, 2.0, 2.0, 4.0)  # of a cubic weight: the largest number on the way to it
 UNTOUCHED = (VIEWS | SAME | FACTORIES | OTHER) - ADDING
 CANCELLING = {"gelu"}  # x/2 (1 + erf x): where erf is near -1, what is left of the sum has the roundoff of the 1
 NORMALIZING = {"native_layer_norm", "native_group_norm", "native_batch_norm", "_native_batch_norm_legit", "cudnn_batch_norm"}
@@ -59,10 +69,13 @@ class Disturb(Mode):
         super().__init__()
         self.terms, self.stored, self.summed, self.generator = terms, stored, summed, generator
         self.short, self.nearest = short, nearest
+        self.paused = False
         self.made: dict[int, torch.Tensor] = {}  # results of operators: rounded where they were stored
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         func = called(func, args)
+        if self.paused:
+            return func(*args, **kwargs or {})
         name = func._schema.name.split("::")[-1]
         base = name.rstrip("_")
         if base not in UNTOUCHED and not func._schema.is_mutable:
@@ -74,6 +87,13 @@ class Disturb(Mode):
         if base in RANGED and self.stored > ROUNDOFF["f64"]:
             args = [a.float() if isinstance(a, torch.Tensor) and a.is_floating_point() else a for a in args]
         result = func(*args, **(kwargs or {}))
+        if base in RESAMPLED:
+            formula = RESAMPLED[base]
+            off = formula(*args, **kwargs or {}, places=self._moved, **({"weigh": self._weights} if "cubic" in base else {}))
+            result = result + _difference(off, formula(*args, **kwargs or {}))
+        if base == "grid_sampler_2d" and list(args[2:3]) == [CUBIC]:
+            off = formulas_more.grid_sampler_2d(*args, weigh=self._weights)
+            result = result + _difference(off, formulas_more.grid_sampler_2d(*args))
         if base in CANCELLING:
             result = result + self._signs(args[0], 0.25 * self.summed) * args[0]
         if base in NORMALIZING:
@@ -96,6 +116,10 @@ class Disturb(Mode):
     def _moved(self, place: torch.Tensor) -> torch.Tensor:
         return self._uniform(place, self.summed).mul_(place.abs() + 1.0).add_(place)
 
+    def _weights(self, part: torch.Tensor) -> list[torch.Tensor]:
+        exact = formulas_images.cubic_weights(part)
+        return [w + self._uniform(w, self.summed * size) for w, size in zip(exact, TERMS)]
+
     def _shortened(self, base: str, args: list[Any]) -> list[Any]:
         """Operands with TF32 factors; what is added to the product keeps its bits."""
         first = 1 if base in ADDED_TO else 0
@@ -114,6 +138,10 @@ class Disturb(Mode):
     def _signs(self, like: torch.Tensor, size: float) -> torch.Tensor:
         """Of that magnitude, up or down: where nothing else adds to it, a few runs must not find an element without noise."""
         return self._uniform(like, size).sign_().mul_(size)
+
+
+def _difference(off: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
+    return torch.nan_to_num(off - exact, 0.0, 0.0, 0.0)
 
 
 def to_tf32(value: torch.Tensor) -> torch.Tensor:

@@ -32,6 +32,7 @@ from .exchange import Exchange, memory_of
 from .fault import Fault, is_out_of_memory, memory_is_finite, no_memory, use
 from .graph import tensor_part
 from .loaded import SMALL_BYTES, Loaded, field
+from .jumps import Jumps, can_jump
 from .noise import Disturb, longest_sums, runs_for, short_factors, stored_roundoff
 from .parts import PART_BYTES
 from .plain_data import encode
@@ -41,6 +42,7 @@ from .truth import run_double, run_double_on_host
 
 GIVEN_BACK_BYTES = 1 << 30  # torch keeps less than that between two requests
 STALE_AT_ONCE = 1 << 26
+STEP = 3.0  # less than NOISE_RMS and NOISE_ELEMENT: the other side of a step is allowed, and little more
 LEFT_BYTES = 64 << 20  # of an oracle that rests: more is held by something that waits for the collector
 
 
@@ -54,6 +56,23 @@ class Draw:
     held: list[torch.Tensor]  # parameters and buffers
     distribution: str = "task"
     marks: dict[int, torch.Tensor] | None = None  # in parts: fingerprints of the inputs that have no copy here
+
+
+@dataclasses.dataclass
+class Rounding:
+    """What rounding may do to results: by their numbers."""
+
+    off: dict[int, torch.Tensor]  # floats, flat: how far
+    others: dict[int, list[torch.Tensor]]  # integers and flags: other answers that are as right
+
+    def add(self, made: list[torch.Tensor] | None, truth: list[torch.Tensor]) -> None:
+        """The results of a push."""
+        for k, (value, real) in enumerate(zip(made or [], truth)):
+            if k not in self.off:
+                self.others.setdefault(k, []).append(value)
+                continue
+            step = torch.nan_to_num((value - real).abs_().reshape(-1), 0.0, 0.0, 0.0).div_(STEP)
+            self.off[k] = torch.maximum(self.off[k], step)
 
 
 class Session(Loaded):
@@ -343,22 +362,43 @@ class Session(Loaded):
     def noise(self, drawn: Draw, truth: list[torch.Tensor], strict: bool = False) -> dict[int, torch.Tensor] | None:
         """For each floating point output, what rounding on the way does to each of its elements (flat): noise.py. A CPU has no
         TF32: there, unless `strict`, the noise is that of the reference on a GPU."""
+        found = self.rounding(drawn, truth, strict)
+        return found.off if found else None
+
+    def rounding(self, drawn: Draw, truth: list[torch.Tensor], strict: bool = False) -> Rounding | None:
+        """By runs with noise, and by runs that push operators which jump to either side: jumps.py."""
         runs = runs_for(max(t.numel() for t in truth))
         terms, stored = longest_sums(self.graph), stored_roundoff(self.graph)
         summed = ROUNDOFF[self.rules.compute]
         where, run_there = truth[0].device, run_double if truth[0].device.type == self.device.type else run_double_on_host
-        square = {k: torch.zeros_like(t).reshape(-1) for k, t in enumerate(truth) if t.is_floating_point()}
         tf32 = self.rules.tf32 and not strict and self.device.type == "cpu"
         short = short_factors(*self.tf32) if tf32 else frozenset()
+        jumps = Jumps() if can_jump(self.graph) else None
+
+        def results(mode: Any) -> list[torch.Tensor] | None:
+            made = run_there(self.task, drawn.model, drawn.arguments, drawn.tensors, mode)
+            return None if made is None or any(m.shape != t.shape for m, t in zip(made, truth)) else made
+
+        def generator() -> torch.Generator:
+            return torch.Generator(where).manual_seed(secrets.randbits(60))
+
+        square = {k: torch.zeros_like(t).reshape(-1) for k, t in enumerate(truth) if t.is_floating_point()}
+        if jumps and results(jumps.look()) is None:
+            return None
+        if jumps and jumps.left <= 0:
+            jumps = None  # too large to be looked for
         for number in range(runs):
-            generator = torch.Generator(where).manual_seed(secrets.randbits(60))
-            disturb = Disturb(terms, stored, summed, generator, short, nearest=number == 0)
-            made = run_there(self.task, drawn.model, drawn.arguments, drawn.tensors, disturb)
-            if made is None or any(m.shape != t.shape for m, t in zip(made, truth)):
+            disturb = Disturb(terms, stored, summed, generator(), short, nearest=number == 0)
+            with disturb if jumps else contextlib.nullcontext():
+                made = results(jumps.watch(disturb) if jumps else disturb)
+            if made is None:
                 return None
             for k, total in square.items():
                 total.add_((made[k].reshape(-1) - truth[k].reshape(-1)).square_())
-        return {k: torch.nan_to_num((total / runs).sqrt_(), nan=0.0, posinf=0.0) for k, total in square.items()}
+        found = Rounding({k: torch.nan_to_num((total / runs).sqrt_(), nan=0.0, posinf=0.0) for k, total in square.items()}, {})
+        for number in jumps.pushes(max(t.numel() for t in truth)) if jumps else ():
+            found.add(results(jumps.push(number, generator())), truth)
+        return found
 
     def has_choices(self) -> bool:
         """Does a result consist of indices from an operator that may choose among equal elements?"""
@@ -401,9 +441,20 @@ class Session(Loaded):
         if self.has_choices():
             wanted = ties.settle(lambda: self.reference(drawn.model, drawn.arguments, drawn.tensors), made, reference)
         on_host = any(t.device.type == "cpu" for t in truth) and self.device.type != "cpu"
-        noise = functools.lru_cache(None)(lambda strict=False: self.noise(drawn, truth, strict) if exact else None)
+        found = functools.lru_cache(None)(lambda strict=False: self.rounding(drawn, truth, strict) if exact else None)
+
+        def noise(k: int, strict: bool = False) -> torch.Tensor | None:
+            made = found(strict)
+            return made.off.get(k) if made else None
+
+        def others(k: int) -> list[torch.Tensor]:
+            made = found(False)
+            return made.others.get(k, []) if made else []
+
         outputs = [
-            compare_output(name, m, r, t, self.rules, noise=lambda strict=False, k=k: (noise(strict) or {}).get(k))
+            compare_output(
+                name, m, r, t, self.rules, noise=functools.partial(noise, k), others=functools.partial(others, k)
+            )
             for k, (name, m, r, t) in enumerate(zip(self.output_names, made, wanted, truth))
         ]
         return {

@@ -10,7 +10,7 @@ Columns of a row, all from one run: ours (the launch list in a CUDA graph), eage
 graph), compile (torch.compile; COMPILE=0: none; its code is compiled by PROCESSES beforehand), autotune for names in AUTOTUNE.
 L2 is overwritten before each call. A row is right where its error against float64 is at most that of eager, times 8, and where
 integers are equal but for ties. Kernels NAME~WORD are others for the same task: columns of their own. The floor is what inputs
-and outputs take at BANDWIDTH. SECONDS: no row begins after that.
+and outputs take at BANDWIDTH. SECONDS: no row begins after that. EVAL=0: a model is used as its task makes it.
 """
 import importlib.util
 import json
@@ -51,7 +51,15 @@ def model_of(path):
     task = load(path)
     torch.manual_seed(1)
     with torch.device("cuda"):
-        return task.Model(*task.get_init_inputs()).eval(), task.get_inputs()
+        return as_used(task.Model(*task.get_init_inputs())), task.get_inputs()
+
+
+def as_used(model):
+    return model if os.environ.get("EVAL") == "0" else model.eval()
+
+
+def tensors_of(model, inputs):
+    return [v for v in [*inputs, *model.state_dict(keep_vars=True).values()] if hasattr(v, "data_ptr")]
 
 
 def ours(kernels, name, tensors):
@@ -127,9 +135,9 @@ def truth_of(path, model, inputs):
 
     task = load(path)
     with torch.device("cuda"):
-        twin = task.Model(*task.get_init_inputs()).eval().double()
+        twin = as_used(task.Model(*task.get_init_inputs())).double()
     twin.load_state_dict({k: v.double() if v.is_floating_point() else v for k, v in model.state_dict().items()})
-    return [t.double() if t.is_floating_point() else t for t in flat(twin(*[x.double() if x.is_floating_point() else x for x in inputs]))]
+    return [t.double() if t.is_floating_point() else t for t in flat(twin(*[x.double() if hasattr(x, "data_ptr") and x.is_floating_point() else x for x in inputs]))]
 
 
 def compiled(model, inputs, mode=None):
@@ -151,15 +159,15 @@ def measure(name, tasks, kernels, flush):
     row = {"name": name}
     with torch.no_grad():
         eager = flat(model(*inputs))
-        call, results, case, row["workspace"] = ours(kernels, name, [*inputs, *model.state_dict(keep_vars=True).values()])
+        call, results, case, row["workspace"] = ours(kernels, name, tensors_of(model, inputs))
         row["launches"] = sum(op["op"] == "launch" for op in case["ops"])
         call()
         torch.cuda.synchronize()
         row["rms"], row["eager_rms"], row["right"] = errors(results, eager, truth := truth_of(path, model, inputs))
-        row["bytes"] = sum(t.numel() * t.element_size() for t in [*inputs, *model.state_dict().values(), *results])
+        row["bytes"] = sum(t.numel() * t.element_size() for t in [*tensors_of(model, inputs), *results])
         more = {}
         for other in sorted(kernels.glob(f"{name}~*.json")):
-            again, made, _, _ = ours(kernels, other.stem, [*inputs, *model.state_dict(keep_vars=True).values()])
+            again, made, _, _ = ours(kernels, other.stem, tensors_of(model, inputs))
             again()
             torch.cuda.synchronize()
             _, _, right = errors(made, eager, truth)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 from typing import Any, Callable
@@ -15,11 +16,12 @@ sys.path.insert(0, os.environ.get("CUTEGEN_ROOT") or str(Path(__file__).resolve(
 
 import torch
 
-from oracle import formulas_more
+from oracle import formulas_images, formulas_more
 from oracle.compare import Rules, compare_output, passes
 from oracle.draw import lean
 from oracle.facts import Known
 from oracle.noise import Disturb, runs_for
+from oracle.session import Session
 
 CASES = 1600
 functional = torch.nn.functional
@@ -323,6 +325,105 @@ class Grids(unittest.TestCase):
         with Disturb({}, 2.0**-24, 2.0**-24, torch.Generator().manual_seed(1)):
             again = torch.ops.aten.grid_sampler_2d(x, grid, 1, 0, False)
         self.assertLess(float((again - truth).abs().max()), 1e-6)
+
+
+class Resampled(unittest.TestCase):
+    """A place of an interpolation and the weights of a cubic one are rounded: beside large pixels that shows."""
+
+    def judged(self, run: Any, seed: int, x: torch.Tensor, got: torch.Tensor, allow: bool = True) -> bool:
+        reference, truth = run(x), run(x.double())
+
+        def noise(strict: bool = False) -> torch.Tensor | None:
+            if not allow:
+                return None
+            square, runs = torch.zeros_like(truth), runs_for(truth.numel())
+            for number in range(runs):
+                with Disturb({}, 2.0**-24, 2.0**-24, torch.Generator().manual_seed(1000 * seed + number)):
+                    square += (run(x.double()) - truth) ** 2
+            return (square / runs).sqrt().reshape(-1)
+
+        rules = Rules(terms=1, operators=2, compute=torch.float32)
+        return passes(compare_output("", got, reference, truth, rules, explain=False, noise=noise))
+
+    def test_honest_weights_pass_and_other_ones_do_not(self) -> None:
+        aten, needed = torch.ops.aten, [0, 0]
+        for seed in range(60):
+            source = Source(seed)
+            grid = torch.tanh(source.normal(2, 5, 8, 2))
+            sizes = [9, 11]
+            for k, (shape, run, own) in enumerate((
+                ((2, 3, 6, 7), lambda x: aten.upsample_bicubic2d(x, sizes, False), lambda x, **how: formulas_images.bicubic(x, sizes, **how)),
+                ((2, 3, 9, 7), lambda x: aten.grid_sampler_2d(x, grid.to(x.dtype), 2, 0, False),
+                 lambda x, **how: formulas_more.grid_sampler_2d(x, grid, 2, 0, False, **how)),
+            )):
+                x = source.draw("wide", *shape)
+                needed[k] += not self.judged(run, seed, x, own(x), allow=False)
+                self.assertTrue(self.judged(run, seed, x, own(x)), f"seed {seed}, {k}")
+                if seed < 6:
+                    for a in (-0.5, -0.7499):
+                        other = own(x, weigh=lambda part, a=a: formulas_images.cubic_weights(part, a))
+                        self.assertFalse(self.judged(run, seed, x, other), f"seed {seed}, {k}, {a}")
+                    self.assertFalse(self.judged(run, seed, x, own(x.half().float())))
+        self.assertGreater(min(needed), 0)  # else no noise had to be measured, and this test proves nothing
+
+
+class Jumping(unittest.TestCase):
+    """What rounding decides on the way: another answer is as right at such an element, and at no other."""
+
+    TASK = """
+import torch, torch.nn as nn, torch.nn.functional as F
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(65, 65)
+    def forward(self, x):
+        x = F.gelu(self.l(x)) * 3 - 0.1
+        x = (x * 4).round() / 4 + x * 0.01
+        y = x.gather(1, (x.abs() * 7).long() % 65)
+        return y, (y * 5).floor().long()
+def get_inputs():
+    return [torch.randn(40, 65)]
+def get_init_inputs():
+    return []
+"""
+
+    def test_both_sides_of_a_step_pass_and_others_do_not(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "jumps.py"
+            path.write_text(self.TASK)
+            session, needed = Session({"do": "load", "task": str(path), "device": "cpu"}), 0
+            for seed in range(30):
+                drawn = session.make(f"{seed * 7919 + 13:08x}", "task")
+                x, model = drawn.tensors[0], drawn.model
+                order = torch.randperm(65, generator=torch.Generator().manual_seed(seed))
+                reference, truth, _ = session.answers(drawn)
+                with torch.no_grad():
+                    model.l.weight.copy_(model.l.weight[:, order])
+                    honest = list(model(x[:, order]))
+                    model.l.weight.copy_(model.l.weight[:, torch.argsort(order)])
+                found = session.rounding(drawn, truth)
+                assert found
+
+                def judged(got: list[torch.Tensor], allow: bool = True) -> bool:
+                    return all(
+                        passes(compare_output(
+                            "", g, r, t, session.rules, explain=False,
+                            noise=lambda strict=False, k=k: found.off.get(k) if allow else None,
+                            others=lambda k=k: found.others.get(k, []) if allow else []))
+                        for k, (g, r, t) in enumerate(zip(got, reference, truth))
+                    )
+
+                needed += not judged(honest, allow=False)
+                self.assertTrue(judged(honest), f"seed {seed}")
+                steady = torch.stack([o == truth[1] for o in found.others[1]]).all(0).view(-1)
+                self.assertGreater(float(steady.double().mean()), 0.99)
+                place = int(steady.nonzero()[seed])
+                for k in range(2):
+                    wrong = [h.clone() for h in honest]
+                    wrong[k].view(-1)[place] += 1
+                    self.assertFalse(judged(wrong), f"seed {seed}, output {k}")
+            session.release()
+            self.assertGreater(needed, 0)
 
 
 class Leaning(unittest.TestCase):
