@@ -19,7 +19,8 @@ for f in pointwise reduce tile gemm intrinsics; do
 done
 make_ptx "$here/kernels/bugs_cute.cu" compute_89 -lineinfo
 make_ptx "$here/bugs/bugs.cu" compute_80 -lineinfo
-mv "$here/ptx/bugs.ptx" "$here/bugs/bugs.ptx"
+make_ptx "$here/bugs/attacks.cu" compute_90a -lineinfo
+mv "$here/ptx/bugs.ptx" "$here/ptx/attacks.ptx" "$here/bugs/"
 for f in bugs parts calls; do # after the other bugs.cu
     make_ptx "$here/kernels/$f.cu" compute_80 -lineinfo
 done

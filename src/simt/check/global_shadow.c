@@ -409,6 +409,8 @@ bool shadow_row(struct warp *w, uint64_t at, u32 bytes, u32 site, bool write)
         else if ((__atomic_load_n(&s->ever[i], __ATOMIC_RELAXED) & some) != some)
             __atomic_fetch_or(&s->ever[i], some, __ATOMIC_RELAXED);
     }
+    if (again && !write && site_of(w, site)->flags & SW_READONLY)
+        return false;
     if (!bad)
         block_log_note(w,
                        &(struct log_access){.m = ~0u,
@@ -483,6 +485,15 @@ static void report_unset(struct warp *w, u32 lane, u32 site, uint64_t at, const 
 }
 
 enum access { READS, WRITES, UPDATES };
+
+/* ld.global.nc may find in its cache what was there before. */
+static void report_cached(struct warp *w, u32 lane, u32 site, uint64_t at, const struct alloc *x)
+{
+    finding_add(&(struct finding_where){w, lane, site}, SIMT_RACE_GLOBAL, at, x, -1, -1, -1,
+                "reads %s at offset %llu as data that never changes (ld.global.nc), but this "
+                "launch has written it",
+                x->name, (unsigned long long)(at - x->lo));
+}
 
 /* did: what the other block does to it. */
 static void report_race(struct warp *w, u32 lane, u32 site, uint64_t at, const struct alloc *x,
@@ -564,6 +575,10 @@ static void shadow_lane(struct warp *w, u32 lane, struct alloc *x, uint64_t at, 
         if (!strong && !word_free(w, lane, x, at, c, part, site, write, again))
             return;
         if (!write) {
+            if (site_of(w, site)->flags & SW_READONLY && word_mark(s, c) == me) {
+                report_cached(w, lane, site, at, x);
+                return;
+            }
             if (!strong)
                 mark_read(s, c / WORDS, 1u << c % WORDS, me);
             continue;
@@ -629,7 +644,7 @@ void shadow_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 s
 void shadow_atomic(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site)
 {
     struct log_access log = {.m = m, .bytes = bytes, .site = site, .how = LOG_ATOMIC, .host = host};
-    bool again = false;
+    bool again = false, of_block = site_of(w, site)->flags & SW_OF_BLOCK;
     for (u32 left = m; left; left &= left - 1) {
         u32 lane = (u32)__builtin_ctz(left);
         struct alloc *x = w->t->cache[site].alloc;
@@ -648,6 +663,9 @@ void shadow_atomic(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 s
         if (who)
             report_race(w, lane, site, host[lane], x, UPDATES, WRITES, who);
         again |= mark_own(read_marks(s, line), bit, me);
+        uint32_t by = of_block ? atom_marks(s, line, bit, me, &again) : 0;
+        if (by)
+            report_race(w, lane, site, host[lane], x, UPDATES, UPDATES, by);
         for (uint64_t c = word; c < word + bytes / 4; c++)
             atom_mark(s, c, me);
     }

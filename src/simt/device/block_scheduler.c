@@ -181,6 +181,11 @@ void dev_sync(struct sw_warp *sw, u32 m, u32 members, u32 site)
                     SIMT_DIVERGENT_COLLECTIVE, 0, NULL, -1, -1, -1,
                     "the member mask %08x names threads that do not take part (%08x do)", members,
                     m);
+    if ((m & ~members) && w->t->l->dev->config.check != SIMT_CHECK_OFF)
+        finding_add(&(struct finding_where){w, (u32)__builtin_ctz(m & ~members), site},
+                    SIMT_DIVERGENT_COLLECTIVE, 0, NULL, -1, -1, -1,
+                    "a thread takes part that the member mask %08x does not name (%08x do)",
+                    members, m);
     clock_tick(w);
 }
 

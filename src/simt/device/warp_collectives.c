@@ -127,7 +127,7 @@ HOT u32 dev_shflu(struct sw_warp *sw, u32 m, u32 mode, void *dst, const void *sr
     const u32 *from = src;
     u32 out[WARP];
     b &= 31;
-    if (m != ~0u || !dst || c > 31 || (mode == SHFL_UP ? c != 0 : c != 31)) {
+    if (m != ~0u || members != ~0u || !dst || c > 31 || (mode == SHFL_UP ? c != 0 : c != 31)) {
         u32 bs[WARP], cs[WARP];
         for (int i = 0; i < WARP; i++) {
             bs[i] = b;

@@ -52,7 +52,8 @@ enum sw_site_flag {
     SW_STRONG = 8,    /* volatile, relaxed, acquire, release: ordered on purpose */
     SW_READONLY = 16, /* ld.global.nc, ld.const */
     SW_RELEASE = 32,  /* what came before it is visible to whoever sees it */
-    SW_UNFENCED = 64  /* a wgmma without wgmma.fence */
+    SW_UNFENCED = 64, /* a wgmma without wgmma.fence */
+    SW_OF_BLOCK = 128 /* an atomic whose scope is the block */
 };
 
 /* One memory or collective instruction, as the device needs to know it. */

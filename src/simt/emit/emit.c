@@ -539,18 +539,23 @@ static bool is_block_barrier(const struct insn *in)
 static void write_gather(struct emit *e, int b)
 {
     const struct insn *in = &e->k->insn[e->ir->block[b].insn[0]];
-    bool bar = is_block_barrier(in);
     const char *need = "W->live";
     e->scratch = 0;
-    int at = in->op == OP_SHFL ? 4 : in->op == OP_BAR ? 0 : 2;
-    if (!bar && at < in->arg_count && operand_uniform(e, &in->args[at]))
-        need = arena_printf(e->a, "(W->live & %s)", scalar_value(e, in, &in->args[at], 'I'));
-    else if (!bar && at < in->arg_count && in->args[at].kind == OPND_REG)
-        need = arena_printf(e->a, "(W->live & ((const u32 *)%s)[first_lane(m)])",
-                            lanes_of(e, in, &in->args[at], false));
+    int at = insn_members(in);
     buf_printf(e->out, "m |= unpark(&D, %d);\n", b);
-    buf_printf(e->out, "if (m != W->live && (%s & ~m)) { park_at(&D, %d, m); m = 0; goto next; }\n",
-               need, b);
+    if (at >= 0 && !operand_uniform(e, &in->args[at])) {
+        /* Threads whose tile is complete go on. */
+        buf_printf(e->out,
+                   "if (m != W->live) { u32 go = all_there(m, W->live, (const u32 *)%s); if (go != "
+                   "m) park_at(&D, %d, m & ~go); m = go; if (!m) goto next; }\n",
+                   lanes_of(e, in, &in->args[at], false), b);
+    } else {
+        if (at >= 0)
+            need = arena_printf(e->a, "(W->live & %s)", scalar_value(e, in, &in->args[at], 'I'));
+        buf_printf(e->out,
+                   "if (m != W->live && (%s & ~m)) { park_at(&D, %d, m); m = 0; goto next; }\n",
+                   need, b);
+    }
     buf_printf(e->out, "O%d:;\n", b);
 }
 

@@ -386,9 +386,11 @@ static void emit_atom(struct emit *e, const struct insn *in)
             c = lanes_of(e, in, &in->args[first + 2], wide);
         if (old && old[i].kind == OPND_REG)
             d = arena_printf(e->a, "fr + %d", reg_slot(e, old[i].reg));
-        int site = emit_site(e, in, x.space, x.esize, 1,
-                             (x.a32 ? SW_A32 : 0u) | (wide ? SW_WIDE : 0u) | (x.flags & SW_RELEASE),
-                             x.off + i * (int64_t)x.esize, kind);
+        int site =
+            emit_site(e, in, x.space, x.esize, 1,
+                      (x.a32 ? SW_A32 : 0u) | (wide ? SW_WIDE : 0u) | (x.flags & SW_RELEASE) |
+                          (insn_has_mod(in, MOD_CTA) ? SW_OF_BLOCK : 0u),
+                      x.off + i * (int64_t)x.esize, kind);
         buf_printf(e->out, "R->atom(W, mm, %s, %d, %s, %s, %s);\n", x.addr, site, d, b, c);
     }
 }

@@ -10,6 +10,16 @@
 
 #include <string.h>
 
+static const char *members_of(struct emit *e, const struct insn *in, int at)
+{
+    if (at >= in->arg_count)
+        return "0xffffffffu";
+    if (operand_uniform(e, &in->args[at]))
+        return scalar_value(e, in, &in->args[at], 'I');
+    return arena_printf(e->a, "((const u32 *)%s)[first_lane(mm)]",
+                        lanes_of(e, in, &in->args[at], false));
+}
+
 static void emit_shfl(struct emit *e, const struct insn *in)
 {
     static const enum ptx_mod modes[SHFL_MODES] = {
@@ -31,12 +41,7 @@ static void emit_shfl(struct emit *e, const struct insn *in)
         alike ? scalar_value(e, in, &in->args[2], 'I') : lanes_of(e, in, &in->args[2], false);
     const char *c =
         alike ? scalar_value(e, in, &in->args[3], 'I') : lanes_of(e, in, &in->args[3], false);
-    const char *members = "0xffffffffu";
-    if (sync)
-        members = operand_uniform(e, &in->args[4])
-                      ? scalar_value(e, in, &in->args[4], 'I')
-                      : arena_printf(e->a, "((const u32 *)%s)[first_lane(mm)]",
-                                     lanes_of(e, in, &in->args[4], false));
+    const char *members = members_of(e, in, sync ? 4 : in->arg_count);
     const char *dst =
         d->kind == OPND_REG ? arena_printf(e->a, "fr + %d", reg_slot(e, d->reg)) : "0";
     if (alike)
@@ -49,16 +54,6 @@ static void emit_shfl(struct emit *e, const struct insn *in)
                    mode, dst, a, b, c, members, site);
     if (d->reg2 >= 0)
         buf_printf(e->out, "p%d = (p%d & ~mm) | (q & mm);\n", d->reg2, d->reg2);
-}
-
-static const char *members_of(struct emit *e, const struct insn *in, int at)
-{
-    if (at >= in->arg_count)
-        return "0xffffffffu";
-    if (operand_uniform(e, &in->args[at]))
-        return scalar_value(e, in, &in->args[at], 'I');
-    return arena_printf(e->a, "((const u32 *)%s)[first_lane(mm)]",
-                        lanes_of(e, in, &in->args[at], false));
 }
 
 static void emit_vote(struct emit *e, const struct insn *in)
@@ -92,9 +87,13 @@ static void emit_match(struct emit *e, const struct insn *in)
         return;
     }
     const char *src = lanes_of(e, in, &in->args[1], wide);
-    buf_printf(e->out, "u32 q = 0; R->match(W, mm, %u, (u32 *)(fr + %d), &q, %s, %s); (void)q;\n",
-               (all ? (unsigned)MATCH_ALL : 0u) | (wide ? (unsigned)MATCH_WIDE : 0u),
-               reg_slot(e, d->reg), src, members_of(e, in, 2));
+    const char *among = members_of(e, in, 2);
+    int site = emit_site(e, in, PS_GENERIC, 4, 1, 0, 0, 0);
+    buf_printf(e->out,
+               "u32 q = 0; R->sync(W, mm, %s, %d); R->match(W, mm, %u, (u32 *)(fr + %d), &q, %s, "
+               "%s); (void)q;\n",
+               among, site, (all ? (unsigned)MATCH_ALL : 0u) | (wide ? (unsigned)MATCH_WIDE : 0u),
+               reg_slot(e, d->reg), src, among);
     if (d->reg2 >= 0)
         buf_printf(e->out, "p%d = (p%d & ~mm) | (q & mm);\n", d->reg2, d->reg2);
 }
@@ -109,9 +108,12 @@ static void emit_redux(struct emit *e, const struct insn *in)
             continue;
         const char *src = lanes_of(e, in, &in->args[1], false);
         unsigned kind = i | (in->type == PT_S32 ? (unsigned)REDUX_SIGNED : 0u);
-        set_uniform(e, &in->args[0],
-                    arena_printf(e->a, "R->redux(W, mm, %u, (const u32 *)%s, %s)", kind, src,
-                                 members_of(e, in, 2)));
+        const char *among = members_of(e, in, 2);
+        int site = emit_site(e, in, PS_GENERIC, 4, 1, 0, 0, 0);
+        buf_printf(e->out, "R->sync(W, mm, %s, %d);\n", among, site);
+        set_uniform(
+            e, &in->args[0],
+            arena_printf(e->a, "R->redux(W, mm, %u, (const u32 *)%s, %s)", kind, src, among));
         return;
     }
     emit_fail(e, in, "not a known form of redux");
@@ -353,7 +355,17 @@ static const struct emit_row table[] = {
 
 bool emit_warp(struct emit *e, const struct insn *in)
 {
-    return emit_by_table(e, in, table, ARRAY_LEN(table));
+    int at = insn_members(in);
+    if (at < 0 || operand_uniform(e, &in->args[at]))
+        return emit_by_table(e, in, table, ARRAY_LEN(table));
+    /* Tiles of one warp: threads with one mask work together. */
+    buf_printf(e->out,
+               "for (u32 left = mm, some; left; left &= ~some) { some = same_members(left, (const "
+               "u32 *)%s); u32 mm = some; {\n",
+               lanes_of(e, in, &in->args[at], false));
+    bool known = emit_by_table(e, in, table, ARRAY_LEN(table));
+    buf_puts(e->out, "} }\n");
+    return known;
 }
 
 static bool cvt_of_floats(const struct insn *in)

@@ -583,6 +583,22 @@ AI u32 first_lane(u32 m)
     return (u32)__builtin_ctz(m);
 }
 
+/* Lanes with the mask of the first of them; those whose masks name no other living lane. */
+NI u32 same_members(u32 m, const u32 *members)
+{
+    u32 r = 0, first = members[first_lane(m)];
+    for (; m; m &= m - 1)
+        r |= (u32)(members[first_lane(m)] == first) << first_lane(m);
+    return r;
+}
+NI u32 all_there(u32 m, u32 live, const u32 *members)
+{
+    u32 r = 0;
+    for (u32 x = m; x; x &= x - 1)
+        r |= (u32) !(members[first_lane(x)] & live & ~m) << first_lane(x);
+    return r;
+}
+
 /* ---- waiting lanes (emit.c): out of line, because every block has some ---- */
 struct waits {
     u32 *pend, *cw;   /* per block: lanes that wait to run it; parked at its collective */

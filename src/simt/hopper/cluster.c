@@ -306,6 +306,10 @@ void dev_cl_atom(struct sw_warp *sw, u32 m, const u64 *addr, u32 site, void *dst
         if (!place_find(w, i, site, s->space == SW_GENERIC, addr[i], s->esize, s->esize, true, &p))
             continue;
         cluster_touch(w, i, site, p.b);
+        if (p.b == w->blk && w->blk->cell)
+            race_atomic(w, i, p.at, s->esize, site);
+        else if (p.b->cell)
+            peer_access(w, i, site, p, s->esize, true);
         memcpy(&old, p.b->b.smem + p.at, s->esize);
         u64 now = atom_combine(s->kind, old, x, y);
         memcpy(p.b->b.smem + p.at, &now, s->esize);

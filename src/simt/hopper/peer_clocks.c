@@ -95,7 +95,9 @@ static bool unordered(const uint32_t *known, uint32_t warp, uint32_t time)
 static void check_cell(struct warp *w, u32 lane, u32 site, uint32_t at, const struct cell *c,
                        uint32_t bytes, const uint32_t *known, bool write)
 {
-    bool wrote = c->wbytes & bytes && unordered(known, c->wwarp, c->wtime);
+    bool atomics =
+        site_of(w, site)->role == SW_R_ATOMIC && site_of(w, c->wsite)->role == SW_R_ATOMIC;
+    bool wrote = c->wbytes & bytes && !atomics && unordered(known, c->wwarp, c->wtime);
     bool read = write && c->rbytes & bytes && unordered(known, c->rwarp, c->rtime);
     if (wrote || read)
         finding_add(&(struct finding_where){w, lane, site}, SIMT_RACE_SHARED, at, NULL, -1, -1,

@@ -582,6 +582,32 @@ static bool others_behind(const struct warp *w, u32 group)
     return false;
 }
 
+static bool lacks(const struct warp *w, u32 i, u32 group)
+{
+    if (i >= w->blk->b.nwarps)
+        return true;
+    const struct warp *o = &w->blk->warp[i];
+    return o->state == WARP_DONE && (!o->hop || o->hop->wg_group <= group);
+}
+
+/* Of a wgmma that is over: one of the four warps has left, or is none, and never issued it. */
+static void report_missing(struct warp *w, u32 over)
+{
+    const struct warp_hopper *h = w->hop;
+    u32 first = w->w.id & ~3u;
+    for (size_t k = 0; k < h->results; k++)
+        for (u32 i = first; h->result[k].group < over && i < first + 4; i++) {
+            if (!lacks(w, i, h->result[k].group))
+                continue;
+            finding_add(&(struct finding_where){w, 0, h->result[k].site}, SIMT_DIVERGENT_COLLECTIVE,
+                        0, NULL, -1, -1, -1,
+                        "warp %u does not take part in this wgmma, which needs all four warps of "
+                        "its warpgroup",
+                        i);
+            return;
+        }
+}
+
 static void wait_groups(struct warp *w, u32 left)
 {
     struct warp_hopper *h = warp_hopper_of(w);
@@ -593,6 +619,7 @@ static void wait_groups(struct warp *w, u32 left)
         dev_tick(&w->w, 0, w->last_site);
     }
     h->wg_waits = false;
+    report_missing(w, over);
     for (size_t i = 0; i < h->results;)
         if (h->result[i].group < over)
             h->result[i] = h->result[--h->results];

@@ -330,8 +330,10 @@ static bool result_varies(const struct ir *ir, const struct insn *in)
         return false;
     if (always_varies(in))
         return true;
-    if (insn_is(in, TRAIT_UNIFORM))
-        return false;
+    if (insn_is(in, TRAIT_UNIFORM)) { /* of the threads that take part together */
+        int at = insn_members(in);
+        return at >= 0 && operand_varies(ir, &in->args[at]);
+    }
     int first = insn_writes_nothing(in) ? 0 : 1;
     for (int i = first; i < in->arg_count; i++)
         if (operand_varies(ir, &in->args[i]))

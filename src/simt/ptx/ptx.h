@@ -161,6 +161,8 @@ bool insn_is(const struct insn *in, enum ptx_trait trait);
 bool insn_is_call(const struct insn *in);
 /* Its first operand is read, not written. */
 bool insn_writes_nothing(const struct insn *in);
+/* The operand with the threads that take part in a collective of a warp; -1: it has none. */
+int insn_members(const struct insn *in);
 /* Appends the registers an operand names; out may be NULL to count them. */
 void operand_regs(const struct opnd *o, int *out, int *n);
 /* ".global.f32" */

@@ -143,6 +143,18 @@ bool insn_is_call(const struct insn *in)
     return insn_is(in, TRAIT_DEVICE_CALL);
 }
 
+int insn_members(const struct insn *in)
+{
+    bool sync = insn_has_mod(in, MOD_SYNC);
+    int at = in->op == OP_SHFL && sync                                                  ? 4
+             : in->op == OP_VOTE && sync                                                ? 2
+             : in->op == OP_MATCH || in->op == OP_REDUX                                 ? 2
+             : in->op == OP_ELECT                                                       ? 1
+             : (in->op == OP_BAR || in->op == OP_BARRIER) && insn_has_mod(in, MOD_WARP) ? 0
+                                                                                        : -1;
+    return at < in->arg_count ? at : -1;
+}
+
 bool insn_writes_nothing(const struct insn *in)
 {
     switch (in->op) {

@@ -161,7 +161,7 @@ KERNEL(intr_warps, int, int, int, int)
     y += (int)__shfl_sync(~0u, (long long)x, 2) + (int)__shfl_sync(~0u, (double)x, 2);
 
     y += __syncthreads_count(x) + __syncthreads_and(x) + __syncthreads_or(x);
-    __syncwarp(0xffff);
+    __syncwarp(~0u);
     auto t = cg::tiled_partition<8>(cg::this_thread_block());
     y += cg::reduce(t, x, cg::plus<int>()) + cg::inclusive_scan(t, x) + t.shfl(x, 2) + t.any(x) +
          t.thread_rank();
