@@ -242,21 +242,7 @@ __global__ void __launch_bounds__(X * Y)
     CUTE_UNROLL
     for (int v = 0; v < VEC; ++v)
         $acc[v] = $pair_type::none();
-//! if not registers
-//! each joined
-//! if one_pass and pair
-    $pair_type $acc[VEC];
-    CUTE_UNROLL
-    for (int v = 0; v < VEC; ++v)
-        $acc[v] = $pair_type::none();
-//! else
-    $combine $acc[VEC];
-    CUTE_UNROLL
-    for (int v = 0; v < VEC; ++v)
-        $acc[v] = $combine::none();
-//! end
-//! end
-//! end
+//! include column_joined
 //! if registers
     CUTE_UNROLL
     for (int v = 0; v < VEC; ++v) {
@@ -274,39 +260,7 @@ __global__ void __launch_bounds__(X * Y)
         $acc[v].add(values);
     }
 //! else
-//! if unroll
-#pragma unroll 8
-//! end
-    for (int i = from + t; i < to; i += Y) {
-//! each use
-        Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
-        copy(${copy}g$X(_, i), r$X);
-//! end
-        CUTE_UNROLL
-        for (int v = 0; v < VEC; ++v) {
-            Tensor values = make_tensor<float>(_1{}); // (1)
-            values(0) = $column_call;
-            $acc[v].add(values);
-        }
-//! each joined
-//! if one_pass and pair
-        CUTE_UNROLL
-        for (int v = 0; v < VEC; ++v) {
-            Tensor values = make_tensor<float>(_1{}); // (1)
-            values(0) = $column_call;
-            $acc[v].add(values);
-        }
-//! else
-        CUTE_UNROLL
-        for (int v = 0; v < VEC; ++v)
-//! if super_rows
-            $acc[v].add($column_call$super_place);
-//! else
-            $acc[v].add($column_call$column_place);
-//! end
-//! end
-//! end
-    }
+//! include column_walk
 //! end
 //! if team
     column_reduce<$k, X, Y>($acc);
@@ -320,21 +274,7 @@ __global__ void __launch_bounds__(X * Y)
     CUTE_UNROLL
     for (int v = 0; v < VEC; ++v)
         $acc[v] = $combine::none();
-//! if not registers
-//! each joined
-//! if one_pass and pair
-    $pair_type $acc[VEC];
-    CUTE_UNROLL
-    for (int v = 0; v < VEC; ++v)
-        $acc[v] = $pair_type::none();
-//! else
-    $combine $acc[VEC];
-    CUTE_UNROLL
-    for (int v = 0; v < VEC; ++v)
-        $acc[v] = $combine::none();
-//! end
-//! end
-//! end
+//! include column_joined
 //! if registers
     CUTE_UNROLL
     for (int j = 0; j < ITEMS; ++j) {
@@ -349,40 +289,7 @@ __global__ void __launch_bounds__(X * Y)
             $acc[v].add($column_held$held_place);
     }
 //! else
-//! if unroll
-#pragma unroll 8
-//! end
-    for (int i = from + t; i < to; i += Y) {
-//! each use
-        Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
-        copy(${copy}g$X(_, i), r$X);
-//! end
-        CUTE_UNROLL
-        for (int v = 0; v < VEC; ++v)
-//! if super_rows
-            $acc[v].add($column_call$super_place);
-//! else
-            $acc[v].add($column_call$column_place);
-//! end
-//! each joined
-//! if one_pass and pair
-        CUTE_UNROLL
-        for (int v = 0; v < VEC; ++v) {
-            Tensor values = make_tensor<float>(_1{}); // (1)
-            values(0) = $column_call;
-            $acc[v].add(values);
-        }
-//! else
-        CUTE_UNROLL
-        for (int v = 0; v < VEC; ++v)
-//! if super_rows
-            $acc[v].add($column_call$super_place);
-//! else
-            $acc[v].add($column_call$column_place);
-//! end
-//! end
-//! end
-    }
+//! include column_walk
 //! end
 //! if team
     column_reduce<$k, X, Y>($acc);

@@ -243,25 +243,7 @@ __global__ void __launch_bounds__(THREADS)
 //! each output
             Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
 //! end
-            CUTE_UNROLL
-            for (int v = 0; v < VEC; ++v) {
-//! each function
-                $vector_store
-//! end
-            }
-//! each output
-            copy(Vector{}, r$X, g$X(_, i));
-//! end
-//! if flat
-        } else if (i - n / VEC < n % VEC) { // the tail, one element per thread
-            $index const j = n / VEC * VEC + (i - n / VEC);
-//! each function
-            $tail_store
-//! end
-        }
-//! else
-        }
-//! end
+    //! include pointwise_store
     }
 //! else
 //! if backwards
@@ -280,25 +262,7 @@ __global__ void __launch_bounds__(THREADS)
 //! each input
         copy(${copy}g$X(_, i), r$X);
 //! end
-        CUTE_UNROLL
-        for (int v = 0; v < VEC; ++v) {
-//! each function
-            $vector_store
-//! end
-        }
-//! each output
-        copy(Vector{}, r$X, g$X(_, i));
-//! end
-//! if flat
-    } else if (i - n / VEC < n % VEC) { // the tail, one element per thread
-        $index const j = n / VEC * VEC + (i - n / VEC);
-//! each function
-        $tail_store
-//! end
-    }
-//! else
-    }
-//! end
+//! include pointwise_store
 //! else
 //! if flat
     if (i < n) {

@@ -192,17 +192,7 @@ __global__ void __launch_bounds__(THREADS)
     Tensor g$X = make_tensor(make_gmem_ptr($x), $rows_shape, $rows_stride); // (rows)
 //! end
 //! each before
-//! if not pass
-    float const $name = $scalar_call;
-//! elif one_pass and paired
-    float const $name = $pair_second;
-//! elif one_pass and pair
-    auto const $acc = fold<$k, THREADS, $pair_type>(parts, row, $row_count, slices);
-    float const $name = $pair_first;
-//! else
-    auto const $acc = fold<$k, THREADS, $combine>(parts, row, $row_count, slices);
-    float const $name = $result;
-//! end
+//! include split_scalar
 //! end
 
 //! if one_pass and pair
@@ -236,17 +226,7 @@ __global__ void __launch_bounds__(THREADS)
             for (int v = 0; v < VEC; ++v)
                 values(v, j) = $vector_call;
 //! each joined
-//! if pair
-            Tensor values$k = make_tensor<float>(Int<VEC>{}); // (VEC)
-            CUTE_UNROLL
-            for (int v = 0; v < VEC; ++v)
-                values$k(v) = $vector_call;
-            $acc.add(values$k);
-//! else
-            CUTE_UNROLL
-            for (int v = 0; v < VEC; ++v)
-                $acc.add($vector_call$vector_place);
-//! end
+    //! include split_joined
 //! end
         }
         $acc.add(values);
@@ -275,17 +255,7 @@ __global__ void __launch_bounds__(THREADS)
             $acc.add($vector_call$vector_place);
 //! end
 //! each joined
-//! if one_pass and pair
-        Tensor values$k = make_tensor<float>(Int<VEC>{}); // (VEC)
-        CUTE_UNROLL
-        for (int v = 0; v < VEC; ++v)
-            values$k(v) = $vector_call;
-        $acc.add(values$k);
-//! else
-        CUTE_UNROLL
-        for (int v = 0; v < VEC; ++v)
-            $acc.add($vector_call$vector_place);
-//! end
+//! include split_joined
 //! end
 //! else
 //! if one_pass and pair
@@ -435,17 +405,7 @@ __global__ void __launch_bounds__(THREADS)
 //! end
     Tensor gFound = make_tensor(make_gmem_ptr(found), make_shape(Int<$stages>{}, $row_count)); // (stages,rows)
 //! each stage
-//! if not pass
-    float const $name = $scalar_call;
-//! elif one_pass and paired
-    float const $name = $pair_second;
-//! elif one_pass and pair
-    auto const $acc = fold<$k, THREADS, $pair_type>(parts, row, $row_count, slices);
-    float const $name = $pair_first;
-//! else
-    auto const $acc = fold<$k, THREADS, $combine>(parts, row, $row_count, slices);
-    float const $name = $result;
-//! end
+//! include split_scalar
 //! end
     if (threadIdx.x == 0) {
 //! each stage

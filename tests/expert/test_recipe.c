@@ -118,13 +118,15 @@ static void a_broken_recipe_is_told_with_its_line(void **state)
     }
 }
 
-/* Each file is within the limit; what they come to is not. */
-static void includes_that_come_to_too_much_are_an_error(void **state)
+/* Source lines go as far in as the directive is; each file is within the limit, what they come to
+ * is not. */
+static void includes_are_indented_and_limited(void **state)
 {
     static const struct {
         const char *file, *says;
     } cases[] = {{"twice", "longer than 262144 bytes"}, {"circle", "deeper than"}};
     struct arena *a = arena_new();
+    struct recipe indented;
     const char *home = getenv("CUTEGEN_HOME");
     char *dir, *recipes, *big = arena_alloc(a, 150000);
     struct error err = {0};
@@ -140,6 +142,12 @@ static void includes_that_come_to_too_much_are_an_error(void **state)
         file_write(path_join(a, recipes, "twice.cu"),
                    text_of("//! recipe x: y\n//! text\n//! include big\n//! include big\nend\n"),
                    &err) &&
+        file_write(path_join(a, recipes, "part.cuh"),
+                   text_of("// part.cuh - a part\n//! if f\n  b;\n\n//! end\n"), &err) &&
+        file_write(
+            path_join(a, recipes, "part.cu"),
+            text_of("//! recipe x: y\n//! text\na;\n    //! include part\n//! include part\n"),
+            &err) &&
         file_write(path_join(a, recipes, "circle.cu"),
                    text_of("//! recipe x: y\n//! text\n//! include circle\n"), &err));
     home = home ? arena_strdup(a, home) : NULL;
@@ -151,6 +159,11 @@ static void includes_that_come_to_too_much_are_an_error(void **state)
         if (recipe_load(cases[i].file, a, &r, &err) || !strstr(err.text, cases[i].says))
             fail_msg("%s: %s", cases[i].file, err.text);
     }
+    err = (struct error){0};
+    if (!recipe_load("part", a, &indented, &err))
+        fail_msg("%s", err.text);
+    assert_string_equal(arena_strndup(a, indented.body.data, indented.body.len),
+                        "a;\n//! if f\n      b;\n\n//! end\n//! if f\n  b;\n\n//! end\n");
     if (home)
         setenv("CUTEGEN_HOME", home, 1);
     else
@@ -371,7 +384,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_recipe_composes_for_its_scope_and_steps),
         cmocka_unit_test(a_broken_recipe_is_told_with_its_line),
-        cmocka_unit_test(includes_that_come_to_too_much_are_an_error),
+        cmocka_unit_test(includes_are_indented_and_limited),
         cmocka_unit_test(long_lists_break_at_their_commas),
         cmocka_unit_test(a_change_applies_to_exactly_the_other_source),
         cmocka_unit_test(any_change_applies_to_exactly_the_other_source),

@@ -225,13 +225,28 @@ static bool recipe_file(const char *name, struct arena *a, struct text *out, str
            file_read(path, RECIPE_BYTES, a, out, err);
 }
 
-/* `//! include NAME` becomes recipes/NAME.cuh without the comment it begins with. */
+/* Adds the lines of an included file, source lines as much further in as its directive was. */
+static void add_indented(struct buf *b, struct text part, size_t blanks)
+{
+    struct text line, d;
+
+    while (text_next_line(&part, &line)) {
+        if (line.len && !directive(line, &d))
+            buf_printf(b, "%*s", (int)blanks, "");
+        buf_add(b, line.data, line.len);
+        buf_putc(b, '\n');
+    }
+}
+
+/* `//! include NAME` becomes recipes/NAME.cuh without the comment it begins with, as far in as the
+ * directive. */
 static bool included(struct text source, int depth, struct arena *a, struct text *out,
                      struct error *err)
 {
     struct buf b = buf_init(RECIPE_BYTES);
     const char *at = source.data, *end = source.data + source.len;
     struct text line, d, part;
+    size_t blanks;
     bool ok = depth < INCLUDE_DEPTH ||
               error_set(err, ERROR_MACHINE, "includes of a recipe go deeper than %d files",
                         INCLUDE_DEPTH);
@@ -242,12 +257,13 @@ static bool included(struct text source, int depth, struct arena *a, struct text
             buf_putc(&b, '\n');
             continue;
         }
+        blanks = strspn(line.data, " ");
         ok = recipe_file(arena_printf(a, "%.*s.cuh", (int)d.len, d.data), a, &part, err) &&
              included(part, depth + 1, a, &part, err);
         while (ok && text_starts(part, "// "))
             (void)text_next_line(&part, &line);
         if (ok)
-            buf_add(&b, part.data, part.len);
+            add_indented(&b, part, blanks);
     }
     if (ok && b.overflowed)
         ok = error_set(err, ERROR_MACHINE, "a recipe and its includes are longer than %d bytes",
