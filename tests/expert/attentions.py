@@ -67,6 +67,10 @@ def operands(d, dtype, batch, heads, shared, queries, keys, head, head_v, layout
         inputs = [f"torch.randn({batch}, {heads}, {queries}, {head}).to({dtype})"]
         inputs += [f"torch.randn({pages + 3}, 16, {shared}, {w}).to({dtype})" for w in (head, head_v)]
         return ["q", "k", "v", "table"], inputs + [f"torch.randperm({pages + 3})[:{pages}].reshape({batch}, {keys // 16})"], body
+    if layout == "picture":
+        inputs = [f"torch.randn({batch}, {heads * w}, {queries // 8}, 8).to({dtype})" for w in (head, head, head_v)]
+        body = [f"{n} = {n}.reshape({batch}, {heads}, {w}, {queries}).transpose(2, 3)" for n, w in zip("qkv", (head, head, head_v))]
+        return list("qkv"), inputs, body
     if layout == "packed":
         width = head * heads
         body = [f"q, k, v = x.split({width}, dim=2)"]
@@ -85,6 +89,10 @@ def operands(d, dtype, batch, heads, shared, queries, keys, head, head_v, layout
 
 KINDS = ["none", "relu", "causal", "window", "bool", "alibi", "added", "lengths", "padding", "relative", "buffer", "rope",
          "lowest", "norm", "softcap", "decode", "bias", "paged", "none", "projected", "causal", "gate"]
+# behind the first 132: a bias added by baddbmm, the softmax by hand or without its maximum, V P^T, masks of fewer dimensions,
+# pictures whose pixels are rows
+MORE = ["baddbmm", "hand", "turned", "prefix", "picture"]
+FIRST_MORE = 132
 WEIGHTS = ["F.relu(s)", "torch.sigmoid(s)", "F.relu(s).square()", "F.relu(s) * 0.125", "F.silu(s)"]
 PLACES = ["i = torch.arange({queries})[:, None]", "j = torch.arange({keys})[None, :]"]
 
@@ -104,6 +112,10 @@ def before(kind, batch, heads, queries, keys, head):
 def beside(kind, batch, heads, queries, keys):
     """Statements that compute places of queries and keys."""
     places = [line.format(queries=queries, keys=keys) for line in PLACES]
+    if kind == "prefix":
+        seen = f"(i >= j)[None] & (j[None] < lengths[:, None, None])"
+        inputs = ["torch.tensor([" + ", ".join(str(keys - 5 - 3 * b) for b in range(batch)) + "])"]
+        return ["lengths"], inputs, [], places + [f"seen = {seen}", "s = torch.where(seen[:, None], s, torch.full((), -10000.0, dtype=s.dtype))"]
     if kind == "window":
         return [], [], [], places + ["s = s.masked_fill((i - j > 20) | (j - i > 9), -10000.0)"]
     if kind == "alibi":
@@ -126,6 +138,12 @@ def written(d, kind, batch, heads, shared, queries, keys, head):
     where, root = d.pick(["scores", "divided", "query", "both"]), head ** -0.5
     query = {"query": f"(q * {root!r})", "both": f"(q * {head ** -0.25!r})"}.get(where, "q")
     key = f"(k * {head ** -0.25!r})" if where == "both" else "k"
+    if kind == "baddbmm":
+        flat = [f"{n}.reshape({batch * heads}, {r}, {head})" for n, r in (("q", queries), ("k", keys))]
+        body += [f"b = bias.expand({batch}, {heads}, {queries}, {keys}).reshape({batch * heads}, {queries}, {keys}).to(q.dtype)",
+                 f"s = torch.baddbmm(b, {flat[0]}, {flat[1]}.transpose(1, 2), beta={d.pick([1.0, 0.5])}, alpha={root!r})",
+                 f"s = s.view({batch}, {heads}, {queries}, {keys})", "o = F.softmax(s, dim=-1) @ v"]
+        return ["bias"], [f"torch.randn({heads}, {queries}, {keys})"], init, body
     body.append(f"s = {query} @ {key}.{d.pick(['transpose(-2, -1)', 'transpose(2, 3)', 'mT'])}")
     scale = {"scores": f"s = s * {root!r}", "divided": f"s = s / math.sqrt({head})"}.get(where)
     if scale:
@@ -157,6 +175,16 @@ def written(d, kind, batch, heads, shared, queries, keys, head):
     if kind == "relu":
         body.append(f"p = {d.pick(WEIGHTS)}")
         body.append("o = p @ v")
+        return arguments, inputs, init, body
+    if kind == "hand":
+        if d.below(3):
+            body += [f"e = torch.exp(s - s.{d.pick(['amax(-1, keepdim=True)', 'max(dim=-1, keepdim=True).values'])})",
+                     "o = (e / e.sum(dim=-1, keepdim=True)) @ v"]
+        else:
+            body.append("o = (s - s.amax(dim=-1, keepdim=True).detach()).softmax(dim=-1) @ v")
+        return arguments, inputs, init, body
+    if kind in ("turned", "picture"):
+        body += ["p = F.softmax(s, dim=-1)", "o = (v.transpose(-2, -1) @ p.transpose(-2, -1)).transpose(-2, -1)"]
         return arguments, inputs, init, body
     body.append(d.pick(["p = F.softmax(s, dim=-1)", "p = torch.softmax(s, 3)", "p = F.softmax(s.float(), dim=-1).type_as(q)",
                         "p = F.dropout(F.softmax(s, dim=-1), 0.0)"]))
@@ -198,14 +226,17 @@ def task(number, seed):
     head = d.pick([8, 16, 32, 32, 40, 64, 64, 80, 96, 128])
     head_v = d.pick([head, head, head, 32, 48])
     layout = d.pick(["heads", "heads", "rows", "rows", "packed"])
-    kinds = os.environ.get("KINDS", "").split() or KINDS
+    more = number >= FIRST_MORE and not os.environ.get("BACKWARD")
+    kinds = os.environ.get("KINDS", "").split() or (MORE if more else KINDS)
     kind, whole = kinds[number // 3 % len(kinds)], d.below(2) == 0
     if kind in ("decode", "paged"):
         queries, keys = d.pick([1, 1, 2]), d.pick([256, 400, 608])
         layout = "paged" if kind == "paged" else d.pick(["heads", "rows"])
     if kind == "projected":
         layout, head = kind, d.pick([8, 16, 32])
-    if layout in ("packed", "projected"):
+    if kind == "picture":
+        layout, queries, whole = kind, d.pick([64, 72, 136]), False
+    if layout in ("packed", "projected", "picture"):
         keys, shared, head_v = queries, heads, head
     if kind in ("causal", "buffer") and d.below(3):
         keys = queries if layout == "packed" or queries > 1 else keys

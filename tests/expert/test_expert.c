@@ -60,6 +60,11 @@ static const struct ladder_case {
     {"long_attention@sm_90a", "attention_sm90", {"tensor", "turns", "close"}},
     {"relu_attention", "attention", {"tiles", "tensor"}},
     {"relu_attention@sm_90a", "attention_sm90", {"tensor", "turns"}},
+    {"biased_attention", "attention", {"tiles"}}, /* baddbmm */
+    {"biased_attention@sm_90a", "attention_split_sm90", {"tensor", "overlap"}},
+    {"attention_by_hand", "attention", {"tiles"}}, /* exp, sum, quotient */
+    {"attention_by_hand@sm_90a", "attention_split_sm90", {"tensor", "overlap"}},
+    {"picture_attention", "attention", {"tiles"}}, /* V P^T of pixels */
     {"decode_attention", "attention_decode", {"split"}},
     {"decode_attention@sm_90a", "attention_decode", {"split", "early"}},
     {"paged_attention", "attention_decode", {"split"}},

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { LARGEST_HEAD = 1024, WIDEST_WORDS = 128 };
+enum { LARGEST_HEAD = 1024, WIDEST_WORDS = 128, MANY_TURNED_SCORES = 1 << 22 };
 
 const struct tensor *attention_tensor(const struct attention *q, int t)
 {
@@ -123,6 +123,8 @@ static bool find_output(struct attention *q, struct match *out)
         return attention_find_gradients(q, out);
     if (q->g->out_count != 1 || !attention_output(q, q->core.values, 0, &q->nests[AT_O]))
         return match_no(out, q->a, "more follows than rearrangements");
+    if (q->core.turned)
+        swap_last(&q->nests[AT_O]);
     return true;
 }
 
@@ -138,10 +140,12 @@ static bool find_operands(struct attention *q, struct match *out)
         return match_no(out, q->a, "an operand of attention is computed");
     if (!c->fused)
         swap_last(&n[AT_K]);
+    if (c->turned)
+        swap_last(&n[AT_V]);
     for (int t = AT_K; t <= AT_V; t++)
         if (c->fused && !share_heads(&n[t], c->q->t.dims == 4 ? c->q->t.shape[1] : 1))
             return match_no(out, q->a, "heads of K and V do not divide those of Q");
-    q->factor = n[AT_Q].factor * n[AT_K].factor * (c->fused ? c->scale : 1);
+    q->factor = n[AT_Q].factor * n[AT_K].factor * c->scale;
     if (n[AT_V].factor < 1 || n[AT_V].factor > 1)
         return match_no(out, q->a, "V is scaled");
     q->queries = nest_size(&n[AT_Q], n[AT_Q].dims - 2);
@@ -171,12 +175,28 @@ static bool dtypes_fit(struct attention *q, struct match *out)
 
 /* ---- what stands beside the scores ---------------------------------------------------------- */
 
-static bool leaf_add(struct attention *q, const struct node *n, const struct tensor *at,
+/* Shapes in which a value meets the scores, the nearest first: it is broadcast to `shape`, which is
+ * seen as `as` on the way up; NULL: as the scores. */
+struct way {
+    const struct tensor *shape, *as;
+    const struct way *up;
+};
+
+static bool follow(struct nest *v, const struct way *at, const struct tensor *scores)
+{
+    for (; at; at = at->up)
+        if (!nest_expand(v, at->shape) || !nest_reshape(v, at->as ? at->as : scores))
+            return false;
+    return true;
+}
+
+static bool leaf_add(struct attention *q, const struct node *n, const struct way *at,
                      struct match *out)
 {
     const struct tensor *first = &q->core.scores->t;
     struct tensor scores = q->core.fused ? q->core.q->t : *first;
     struct nest *v = &q->nests[q->first_leaf + q->leaf_count];
+    const struct way whole = {.shape = &scores};
 
     scores.shape[scores.dims - 1] = q->keys;
     for (int i = 0; i < q->leaf_count; i++)
@@ -185,7 +205,7 @@ static bool leaf_add(struct attention *q, const struct node *n, const struct ten
     if (q->leaf_count == ATTENTION_LEAVES)
         return match_no(out, q->a, "more than %d tensors beside the scores", ATTENTION_LEAVES);
     if (!nest_of(q->g, n, NULL, NEST_PLAIN, v) || !expr_value_type(n->t.dtype) ||
-        !nest_expand(v, at ? at : &scores) || !nest_reshape(v, &scores))
+        !follow(v, at ? at : &whole, &scores))
         return match_no(out, q->a, "%s beside the scores", n->op);
     /* A prefix that no name in the recipes has. */
     q->names[q->tensors] =
@@ -198,7 +218,7 @@ static bool leaf_add(struct attention *q, const struct node *n, const struct ten
 
 /* arange beside the scores: the place of a query or of a key. */
 static bool place_add(struct attention *q, const struct node *n, const struct node *counts,
-                      int64_t from, const struct tensor *at, struct match *out)
+                      int64_t from, const struct way *at, struct match *out)
 {
     struct tensor scores = q->core.scores->t;
     const char *name = NULL;
@@ -207,7 +227,7 @@ static bool place_add(struct attention *q, const struct node *n, const struct no
 
     scores.shape[d - 1] = q->keys;
     if (!expr_value_type(counts->t.dtype) || !nest_of(q->g, n, counts, NEST_PLAIN, &v) ||
-        !nest_expand(&v, at) || !nest_reshape(&v, &scores))
+        !follow(&v, at, &scores))
         return match_no(out, q->a, "%s beside the scores", n->op);
     for (int i = 0; i < v.first[d]; i++)
         if (v.s[i].dim == 0) {
@@ -225,7 +245,7 @@ static bool place_add(struct attention *q, const struct node *n, const struct no
 
 /* Walks from the softmax down to the product; `at` is the shape in which a value is combined
  * with the scores. */
-static bool beside(struct attention *q, const struct node *n, const struct tensor *at,
+static bool beside(struct attention *q, const struct node *n, const struct way *at,
                    struct match *out)
 {
     const struct node *counts;
@@ -233,7 +253,10 @@ static bool beside(struct attention *q, const struct node *n, const struct tenso
     double number;
     struct nest v;
     bool on_way = tensor_numel(&n->t) == tensor_numel(&q->core.scores->t);
+    struct way own = {.shape = &n->t}, inner = {.as = &n->t, .up = at};
 
+    if (n == q->core.scores && q->core.added)
+        return leaf_add(q, q->core.added, &own, out);
     if (n == q->core.scores || n->value)
         return true;
     if (nest_of(q->g, n, NULL, NEST_PLAIN, &v))
@@ -245,8 +268,14 @@ static bool beside(struct attention *q, const struct node *n, const struct tenso
     counts = attention_counts(q->g, n, &from);
     if (counts)
         return place_add(q, n, counts, from, at, out);
+    if (on_way) {
+        at = &own;
+    } else if (graph_reshapes(n) && graph_arg(q->g, n, 0)) {
+        inner.shape = &graph_arg(q->g, n, 0)->t;
+        at = &inner;
+    }
     for (size_t i = 0; i < json_array_size(n->args); i++)
-        if (graph_arg(q->g, n, i) && !beside(q, graph_arg(q->g, n, i), on_way ? &n->t : at, out))
+        if (graph_arg(q->g, n, i) && !beside(q, graph_arg(q->g, n, i), at, out))
             return false;
     return true;
 }
@@ -258,8 +287,8 @@ static bool only_scaled(struct attention *q)
 
     if (q->core.fused)
         return !q->core.mask && q->factor > 0;
-    if (q->core.linear ||
-        !nest_of(q->g, graph_arg(q->g, q->core.weights, 0), q->core.scores, NEST_FACTOR, &v) ||
+    if (q->core.linear || q->core.added ||
+        !nest_of(q->g, attention_scores(q->g, &q->core), q->core.scores, NEST_FACTOR, &v) ||
         !(q->factor * v.factor > 0))
         return false;
     q->factor *= v.factor;
@@ -317,21 +346,32 @@ static bool find_modes(struct attention *q, struct match *out)
     return true;
 }
 
-static bool one_strand(const struct nest *v, int d, struct strand *out)
+/* Rows or columns as one strand. Of two whole dimensions that lie one after the other (a picture's)
+ * it is the inner one, over the size of both; the plan checks that they do. */
+static bool one_strand(struct attention *q, int t, int d, struct strand *out)
 {
+    const struct nest *v = &q->nests[t];
+    const struct strand *s = &v->s[v->first[d]];
     int count = v->first[d + 1] - v->first[d];
 
     *out = (struct strand){.size = 1, .dim = -1};
     if (count == 1)
-        *out = v->s[v->first[d]];
-    return count <= 1;
+        *out = *s;
+    if (count != 2 || q->core.upstream || !s[0].whole || !s[1].whole || q->flat_count == MAX_DIMS ||
+        s[0].stride != s[1].stride * s[1].size)
+        return count <= 1;
+    *out = s[1];
+    out->size *= s[0].size;
+    out->whole = false;
+    q->flat[q->flat_count++] = (struct attention_flat){t, s[0].dim, s[1].dim};
+    return true;
 }
 
 static bool find_sides(struct attention *q, struct match *out)
 {
     for (int t = 0; t < q->tensors; t++)
-        if (!one_strand(&q->nests[t], q->nests[t].dims - 2, &q->row[t]) ||
-            !one_strand(&q->nests[t], q->nests[t].dims - 1, &q->col[t]))
+        if (!one_strand(q, t, q->nests[t].dims - 2, &q->row[t]) ||
+            !one_strand(q, t, q->nests[t].dims - 1, &q->col[t]))
             return match_no(out, q->a, "rows or columns without one stride");
     if (q->row[AT_O].size != q->queries || q->row[AT_V].size != (q->page ? q->page : q->keys) ||
         q->col[AT_K].size != q->head || q->col[AT_O].size != q->head_v)
@@ -343,9 +383,13 @@ static bool find_sides(struct attention *q, struct match *out)
     return true;
 }
 
-/* With wide heads, separate products are faster than one pass, unless it is one operator. */
+/* With wide heads, separate products are faster than one pass, unless it is one operator; also
+ * where rows are not contiguous, which keeps Hopper's forms from reading them. */
 static bool worth(const struct attention *q)
 {
+    if (q->core.turned && q->g->arch == 90 && tensor_numel(&q->core.scores->t) > MANY_TURNED_SCORES)
+        return false;
+
     bool words = strcmp(attention_tensor(q, AT_Q)->dtype, "f32") == 0;
     int64_t widest = words ? WIDEST_WORDS : ATTENTION_WIDEST_TILE;
 
@@ -374,11 +418,11 @@ bool match_attention(const struct graph *g, struct arena *a, struct match *out)
         return match_no(out, a, "heads of more than %d", LARGEST_HEAD);
     if (!worth(q))
         return match_no(out, a, "heads so wide that separate products are faster");
+    const struct way whole = {.shape = &q->core.scores->t};
     q->scaled = only_scaled(q);
     if (q->core.mask && !leaf_add(q, q->core.mask, NULL, out))
         return false;
-    if (!q->scaled && !q->core.fused &&
-        !beside(q, attention_scores(g, &q->core), &q->core.scores->t, out))
+    if (!q->scaled && !q->core.fused && !beside(q, attention_scores(g, &q->core), &whole, out))
         return false;
     return find_modes(q, out) && find_sides(q, out) && attention_fill(q, out);
 }

@@ -21,13 +21,17 @@ struct attention_core {
     const struct node *scores;           /* the first product, or the fused operator */
     const struct node *weights;          /* the softmax; the operator; what is multiplied with V */
     const struct node *values;           /* the second product; the operator */
+    const struct node *before;           /* what a softmax written by hand is of; else NULL */
+    bool turned;                         /* the second product is V^T P^T */
     const struct node *q, *k, *v, *mask; /* mask: of the operator; NULL: none */
     bool fused;                          /* it is one operator */
     bool linear;                         /* weights are a function of each score alone */
     bool causal, safe;                   /* safe: a row without keys gives zeros, not NaN */
-    double scale;                        /* of the operator */
-    const struct node *upstream;         /* gradients: the result's gradient; else NULL */
-    const struct node *made[3];          /* of gradients: those of Q, K and V */
+    double scale;                        /* of the operator; what its product is multiplied by */
+    const struct node *added;            /* `beta` times this is added to the product; or NULL */
+    double beta;
+    const struct node *upstream; /* gradients: the result's gradient; else NULL */
+    const struct node *made[3];  /* of gradients: those of Q, K and V */
 };
 
 /* Is n attention, or the first product of attention? */
@@ -67,6 +71,10 @@ struct attention_leaf {
     const char *name;
 };
 
+struct attention_flat { /* two dimensions of a tensor that are one of attention */
+    int t, outer, inner;
+};
+
 struct attention {
     const struct graph *g;
     struct arena *a;
@@ -84,6 +92,8 @@ struct attention {
     struct attention_mode modes[ATTENTION_MODES]; /* the innermost first */
     int mode_count;
     struct strand row[ATTENTION_TENSORS], col[ATTENTION_TENSORS];
+    struct attention_flat flat[MAX_DIMS];
+    int flat_count;
     int64_t queries, keys, head, head_v;
     bool scaled; /* scores are products times a number */
     double factor;

@@ -159,22 +159,91 @@ static bool to_other_float(const struct node *n)
            strcmp(expr_value_type(n->t.dtype), "float") == 0;
 }
 
+/* The only live user of n that is `op`, of two that n has; `other` gets the second. */
+static const struct node *user_of_two(const struct graph *g, const bool *live, const struct node *n,
+                                      const char *op, const struct node **other)
+{
+    const struct node *users[2] = {0};
+    int count = 0, k;
+
+    if (graph_is_result(g, n))
+        return NULL;
+    for (const struct node *u = n + 1; u < g->nodes + g->count; u++)
+        if (live[u - g->nodes] && uses(g, u, n) && !graph_other_result(u)) {
+            if (count == 2)
+                return NULL;
+            users[count++] = u;
+        }
+    if (count < 2)
+        return NULL;
+    k = graph_op_is(users[0], op) ? 0 : 1;
+    *other = users[1 - k];
+    return graph_op_is(users[k], op) ? users[k] : NULL;
+}
+
+/* Is n one number of each row of x, kept as a column? */
+static bool of_rows(const struct node *n, const struct node *x)
+{
+    int64_t dims[MAX_DIMS], d = x->t.dims - 1;
+    const json_t *keep = graph_arg_json(n, 2, "keepdim");
+
+    return graph_arg_ints(n, 1, "dim", dims) == 1 && (dims[0] == -1 || dims[0] == d) &&
+           json_is_true(json_object_get(keep, "value")) && n->t.dims == x->t.dims;
+}
+
+/* Of values x that are used twice: x minus the maximum of its row, which a softmax does itself. */
+static const struct node *without_maximum(const struct graph *g, const bool *live,
+                                          const struct node *x)
+{
+    const struct node *top = NULL, *less = user_of_two(g, live, x, "aten.sub", &top);
+
+    if (!less || !(graph_op_is(top, "aten.amax") || graph_op_is(top, "aten.max")) ||
+        !of_rows(top, x) || graph_arg(g, less, 0) != x || graph_arg_json(less, 2, "alpha"))
+        return NULL;
+    if (!only_user(g, live, top) || graph_arg(g, less, 1) != top)
+        return NULL;
+    return less;
+}
+
+/* exp(x) divided by the sum of its row, where x has lost its maximum: the end of a softmax written
+ * by hand. */
+static const struct node *quotient(const struct graph *g, const bool *live, const struct node *x)
+{
+    const struct node *e = only_user(g, live, x), *sum = NULL, *share;
+
+    if (!e || !graph_op_is(e, "aten.exp"))
+        return NULL;
+    share = user_of_two(g, live, e, "aten.div", &sum);
+    return share && graph_op_is(sum, "aten.sum") && of_rows(sum, e) &&
+                   graph_arg(g, share, 0) == e && graph_arg(g, share, 1) == sum &&
+                   json_array_size(share->args) == 2 && only_user(g, live, sum)
+               ? share
+               : NULL;
+}
+
 /* From a product, over pointwise operators that keep its elements in order, to a softmax. */
 static const struct node *softmax_after(const struct graph *g, const bool *live,
-                                        const struct node *product, bool *safe)
+                                        const struct node *product, struct attention_core *out)
 {
-    const struct node *n = product;
+    const struct node *n = product, *x, *less;
     struct arena *scratch = arena_new();
 
     do {
-        n = only_user(g, live, n);
-        if (n && is_softmax(n, safe))
-            break;
-    } while (n && tensor_numel(&n->t) == tensor_numel(&product->t) &&
+        x = n;
+        n = only_user(g, live, x);
+    } while (n && !is_softmax(n, &out->safe) && tensor_numel(&n->t) == tensor_numel(&product->t) &&
              (graph_reshapes(n) || graph_op_is(n, "aten.expand") || to_other_float(n) ||
               expr_knows_placed(n, scratch)));
     arena_free(scratch);
-    return n && is_softmax(n, safe) ? n : NULL;
+    less = n ? NULL : without_maximum(g, live, x);
+    if (less) {
+        out->before = x;
+        n = quotient(g, live, less);
+        if (n)
+            return n;
+        n = only_user(g, live, less);
+    }
+    return n && is_softmax(n, &out->safe) ? n : NULL;
 }
 
 /* Is n the result of `base`, in the same order? */
@@ -186,6 +255,31 @@ static bool same_order(const struct graph *g, const struct node *n, const struct
     if (!nest_of(g, n, base, NEST_FACTOR, &v) || v.factor < 1 || v.factor > 1)
         return false;
     for (int i = v.first[v.dims]; i-- > 0; stride *= v.s[i].size)
+        if (v.s[i].stride != stride)
+            return false;
+    return stride == tensor_numel(&base->t);
+}
+
+/* Is n the result of `base`, in the same order but for rows and columns, which are exchanged? */
+static bool turned_order(const struct graph *g, const struct node *n, const struct node *base)
+{
+    struct nest v;
+    int64_t stride = 1, columns = base->t.shape[base->t.dims - 1];
+    int last = 0, front;
+
+    if (!nest_of(g, n, base, NEST_FACTOR, &v) || v.factor < 1 || v.factor > 1 || v.dims < 2)
+        return false;
+    front = v.first[v.dims - 2];
+    for (int i = v.first[v.dims - 1]; i-- > front; stride *= v.s[i].size) /* what were columns */
+        if (v.s[i].stride != stride)
+            return false;
+    if (stride != columns)
+        return false;
+    last = v.first[v.dims];
+    for (int i = last; i-- > v.first[v.dims - 1]; stride *= v.s[i].size)
+        if (v.s[i].stride != stride)
+            return false;
+    for (int i = front; i-- > 0; stride *= v.s[i].size)
         if (v.s[i].stride != stride)
             return false;
     return stride == tensor_numel(&base->t);
@@ -217,6 +311,8 @@ static const struct node *function_after(const struct graph *g, const bool *live
 
 const struct node *attention_scores(const struct graph *g, const struct attention_core *core)
 {
+    if (core->before)
+        return core->before;
     return core->linear ? core->weights : graph_arg(g, core->weights, 0);
 }
 
@@ -276,17 +372,32 @@ static bool masks_later(const struct graph *g, const struct attention_core *core
     return triangle(g, below(g, graph_arg(g, mask, 0)), &core->scores->t, "aten.tril", 0);
 }
 
+/* beta * added + alpha * (Q K^T), as people add a bias to the scores. */
+static void find_added(const struct graph *g, const struct node *n, struct attention_core *out)
+{
+    const json_t *beta = graph_arg_json(n, 3, "beta"), *alpha = graph_arg_json(n, 4, "alpha");
+
+    out->beta = 1;
+    if (beta)
+        graph_number(beta, &out->beta);
+    if (alpha)
+        graph_number(alpha, &out->scale);
+    if (out->beta < 0 || out->beta > 0) /* else it is not read, whatever it is */
+        out->added = graph_arg(g, n, 0);
+}
+
 static bool find_written(const struct graph *g, const struct node *n, struct attention_core *out)
 {
     const struct node *p;
-    bool live[GRAPH_NODES];
+    bool live[GRAPH_NODES], plus = graph_op_is(n, "aten.baddbmm");
 
-    if (!graph_op_is(n, "aten.bmm") && !graph_op_is(n, "aten.mm"))
+    if (!graph_op_is(n, "aten.bmm") && !graph_op_is(n, "aten.mm") && !plus)
         return false;
     mark_live(g, live);
-    *out = (struct attention_core){.scores = n};
-    out->weights = softmax_after(g, live, n, &out->safe);
+    *out = (struct attention_core){.scores = n, .scale = 1};
+    out->weights = softmax_after(g, live, n, out);
     if (!out->weights) {
+        out->before = NULL;
         out->weights = function_after(g, live, n);
         out->linear = out->weights != NULL;
     }
@@ -294,16 +405,21 @@ static bool find_written(const struct graph *g, const struct node *n, struct att
         return false;
     for (p = only_user(g, live, out->weights); p && (graph_rearranges(p) || to_other_float(p));)
         p = only_user(g, live, p);
-    if (!p || strcmp(p->op, n->op) != 0 || !graph_arg(g, p, 0) ||
-        !same_order(g, graph_arg(g, p, 0), out->weights) ||
+    if (!p || !graph_op_is(p, plus || graph_op_is(n, "aten.bmm") ? "aten.bmm" : "aten.mm") ||
+        !graph_arg(g, p, 0) || !graph_arg(g, p, 1))
+        return false;
+    out->turned = !same_order(g, graph_arg(g, p, 0), out->weights);
+    if ((out->turned && !turned_order(g, graph_arg(g, p, 1), out->weights)) ||
         tensor_numel(&out->weights->t) != tensor_numel(&n->t) ||
-        p->t.shape[p->t.dims - 2] != n->t.shape[n->t.dims - 2] ||
+        p->t.shape[p->t.dims - (out->turned ? 1 : 2)] != n->t.shape[n->t.dims - 2] ||
         (p->t.dims == 3 && p->t.shape[0] != n->t.shape[0]))
         return false;
+    if (plus)
+        find_added(g, n, out);
     out->values = p;
-    out->q = graph_arg(g, n, 0);
-    out->k = graph_arg(g, n, 1);
-    out->v = graph_arg(g, p, 1);
+    out->q = graph_arg(g, n, plus ? 1 : 0);
+    out->k = graph_arg(g, n, plus ? 2 : 1);
+    out->v = graph_arg(g, p, out->turned ? 0 : 1);
     out->causal = masks_later(g, out);
     return out->q && out->k && out->v;
 }
@@ -440,6 +556,8 @@ const struct node *attention_unreadable(const struct graph *g, const struct atte
             first = operand_first(g, operands[i]);
     if (!first && core->mask && !nest_of(g, core->mask, NULL, NEST_PLAIN, &v))
         first = core->mask;
+    if (!first && core->added && !nest_of(g, core->added, NULL, NEST_PLAIN, &v))
+        first = core->added;
     if (!first && !core->fused)
         first = beside_first(g, attention_scores(g, core), core->scores, a);
     return first;

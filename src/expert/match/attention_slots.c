@@ -25,6 +25,16 @@ static const char *fused_body(struct attention *q)
     return arena_printf(q->a, "return acc * %s + %s;", scale, mask);
 }
 
+/* What the first product's node is, of the product and of what is added to it. */
+static const char *product_text(const struct attention *q)
+{
+    for (int i = 0; i < q->leaf_count; i++)
+        if (q->leaves[i].node == q->core.added)
+            return arena_printf(q->a, "(acc + %s * %s)", expr_literal(q->core.beta, "float", q->a),
+                                q->leaves[i].name);
+    return "acc";
+}
+
 /* The device function that makes a score of a product. */
 static bool fill_score(struct attention *q, struct scope *s, struct match *out)
 {
@@ -50,7 +60,7 @@ static bool fill_score(struct attention *q, struct scope *s, struct match *out)
     if (q->core.fused) {
         body = fused_body(q);
     } else {
-        e.leaf[q->core.scores - q->g->nodes] = "acc";
+        e.leaf[q->core.scores - q->g->nodes] = product_text(q);
         ok = expr_body(&e, attention_scores(q->g, &q->core), &body, &out->why_not);
     }
     if (ok && (e.uses_place || q->uses_place)) {
@@ -108,6 +118,23 @@ static void check_ones(struct attention *q, struct scope *s)
             if (x->shape[d] == 1)
                 check(q, s, arena_printf(q->a, "%s->shape[%d] == 1", q->names[t], d),
                       arena_printf(q->a, "dimension %d of %s must be 1", d, q->names[t]));
+    }
+}
+
+static void check_flat(struct attention *q, struct scope *s)
+{
+    for (int i = 0; i < q->flat_count; i++) {
+        const struct attention_flat *f = &q->flat[i];
+        const struct tensor *x = attention_tensor(q, f->t);
+        const char *name = q->names[f->t];
+        long long outer = x->shape[f->outer], inner = x->shape[f->inner];
+
+        check(
+            q, s,
+            arena_printf(q->a, "%s->shape[%d] == %lld && %s->strides[%d] == %s->strides[%d] * %lld",
+                         name, f->outer, outer, name, f->outer, name, f->inner, inner),
+            arena_printf(q->a, "dimensions %d and %d of %s must be %lldx%lld, one after the other",
+                         f->outer, f->inner, name, outer, inner));
     }
 }
 
@@ -264,6 +291,7 @@ static void fill_sizes(struct attention *q, struct scope *s)
     }
     scope_set(s, "heads", "%s", *heads ? heads : "1");
     check_ones(q, s);
+    check_flat(q, s);
 }
 
 /* Rows of Q, K and V that start on 16 bytes and are a multiple of them. */
