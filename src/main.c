@@ -328,7 +328,9 @@ const struct command commands[] = {
      "Compares the hash of every file with the record, builds the source again for the device it "
      "was\n"
      "judged on, compares code and launch list, and judges the exported code on this machine.\n"
-     "Exit code 1: something differs, or the verdict is not pass."},
+     "Exit code 1: something differs, or the verdict is not pass; 3: nothing differs, but this "
+     "machine\n"
+     "could neither build the code again (other compilers) nor judge it (no such device)."},
     {"simt run", "FILE.cu|EXPORT", 1, 1, GROUP_DEVICE | GROUP_TOOLS, true, false, simt_flags,
      cmd_simt_run, "run a kernel by hand on the CPU: findings, counters, modelled time",
      "    cutegen simt run swish.cu --input f32[1024]=normal --output f32[1024]\n"

@@ -3,6 +3,7 @@
 
 1. Everything but addresses is laid out once per device; a call fills in addresses and queues.
 2. The caller's context is current again afterwards, and a capture that is under way goes on.
+3. A launch list is data from a file: each number is checked before it is used, as the library in C does it.
 """
 
 from __future__ import annotations
@@ -133,6 +134,81 @@ class Module:
         return found.value or 0, bool(must.value)
 
 
+# ---- limits: those of src/loader/table.c ----------------------------------------------------------------------
+
+_BYTES = {"f64": 8, "i64": 8, "u64": 8, "f32": 4, "i32": 4, "u32": 4, "f16": 2, "bf16": 2, "i16": 2, "u16": 2, "i8": 1, "u8": 1, "bool": 1}
+
+
+def _whole(value: Any, least: int, most: int, what: str) -> int:
+    if type(value) is not int or not least <= value <= most:
+        raise RuntimeError(f"the launch list has {what} {value!r}, not {least} to {most}: launches.json is not what was judged")
+    return value
+
+
+def _wholes(values: Any, count: int, least: int, most: int, what: str) -> list[int]:
+    if not isinstance(values, list) or len(values) != count:
+        raise RuntimeError(f"the launch list has {what} {values!r}, not {count} numbers: launches.json is not what was judged")
+    return [_whole(value, least, most, what) for value in values]
+
+
+def _one_of(value: Any, known: Any, what: str) -> Any:
+    if not isinstance(value, str) or value not in known:
+        raise RuntimeError(f"the launch list has {what} {value!r}, which there is not: launches.json is not what was judged")
+    return value
+
+
+def _extent(t: dict[str, Any]) -> int:
+    """Bytes from the first element to the end of the last."""
+    sizes = _wholes(t["shape"], len(t["shape"]), 0, 1 << 62, "a size")
+    strides = _wholes(t["strides"], len(sizes), 0, 1 << 62, "a stride")
+    last = sum((n - 1) * step for n, step in zip(sizes, strides))
+    return _whole((last + 1) * _BYTES[_one_of(t["dtype"], _BYTES, "a dtype")], 0, 1 << 62, "bytes of a tensor") if all(sizes) else 0
+
+
+def _check_map(m: dict[str, Any], rooms: dict[str, int]) -> None:
+    rank = _whole(len(m["dims"]), 1, 5, "a map's rank")
+    dims = _wholes(m["dims"], rank, 1, 1 << 32, "a map's size")
+    strides = _wholes(m["strides_bytes"], rank - 1, 0, 1 << 40, "a map's stride")
+    _wholes(m["box"], rank, 1, 256, "a map's box")
+    _wholes(m["element_strides"], rank, 1, 8, "a map's element stride")
+    kind = _one_of(m["dtype"], _BYTES, "a map's dtype")
+    _one_of(m["swizzle"], _MAP_SWIZZLES, "a map's swizzle")
+    _one_of(m["l2"], _MAP_L2, "a map's l2")
+    room = rooms[_one_of(m["buffer"], rooms, "a buffer")] - _whole(m["offset"], 0, rooms[m["buffer"]], "an offset")
+    if dims[0] * _BYTES[kind] + sum((n - 1) * step for n, step in zip(dims[1:], strides)) > room:
+        raise RuntimeError("a tensor map of the launch list leaves its buffer: launches.json is not what was judged")
+
+
+def _check_launch(op: dict[str, Any], case: dict[str, Any], rooms: dict[str, int]) -> None:
+    _one_of(op["kernel"], case["names"], "a kernel")
+    _wholes(op["grid"], 3, 1, (1 << 31) - 1, "a grid")
+    _wholes(op["grid"][1:], 2, 1, 65535, "a grid")
+    block = _wholes(op["block"], 3, 1, 1024, "a block")
+    _whole(block[0] * block[1] * block[2], 1, 1024, "threads of a block")
+    _wholes(op["cluster"], 3, 1, 16, "a cluster")
+    _whole(op["smem"], 0, 1 << 20, "bytes of shared memory")
+    for arg in op["args"]:
+        if "map" in arg:
+            _whole(arg["map"], 0, len(case["maps"]) - 1, "a map")
+        elif "bytes" not in arg:
+            _whole(arg["offset"], 0, rooms[_one_of(arg["buffer"], rooms, "a buffer")], "an offset")
+
+
+def check_case(case: dict[str, Any]) -> None:
+    """Does every place of this launch list lie in its buffer, and every size within the hardware's limits?"""
+    rooms = {f"{kind}{k}": _extent(t) for kind, tensors in (("in", case["inputs"]), ("out", case["outputs"])) for k, t in enumerate(tensors)}
+    rooms.update({f"ws{k}": _whole(w["bytes"], 0, 1 << 53, "bytes of a workspace") for k, w in enumerate(case["workspace"])})
+    for m in case["maps"]:
+        _check_map(m, rooms)
+    for op in case["ops"]:
+        if _one_of(op["op"], ("launch", "memset"), "a step") == "launch":
+            _check_launch(op, case, rooms)
+            continue
+        room = rooms[_one_of(op["buffer"], rooms, "a buffer")] - _whole(op["offset"], 0, rooms[op["buffer"]], "an offset")
+        _whole(op["bytes"], 0, room, "bytes to set")
+        _whole(op["value"], 0, 255, "a byte")
+
+
 def functions_of(module: Module, case: dict[str, Any]) -> dict[str, tuple[int, bool]]:
     """The kernels of a launch list by the names it has for them, ready for the largest sizes it asks of each."""
     found, launches = {}, [op for op in case["ops"] if op["op"] == "launch"]
@@ -149,6 +225,7 @@ class Launcher:
     Buffers are numbered: inputs, outputs, then workspaces. The lock is held while blocks are filled and read."""
 
     def __init__(self, module: Module, case: dict[str, Any]) -> None:
+        check_case(case)
         self.module, self.driver, self.lock = module, module.driver, threading.Lock()
         self.workspace_bytes, self.workspaces = 0, []
         for workspace in case["workspace"]:

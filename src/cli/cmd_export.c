@@ -139,12 +139,14 @@ bool cmd_verify(struct cli *cli, int *code, struct error *err)
     progress_end(progress);
     if (!ok)
         return false;
-    *code = s.ok ? EXIT_DONE : EXIT_JUDGED;
+    *code = s.ok ? EXIT_DONE : s.unknown ? EXIT_MACHINE : EXIT_JUDGED;
     if (cli->json) {
         print_json(verify_json(&s));
         return true;
     }
     print_steps(&s);
-    printf("%s\n", s.ok ? "verified" : "NOT VERIFIED");
+    puts(s.ok        ? "verified"
+         : s.unknown ? "NOT VERIFIED: this machine could neither build the code again nor judge it"
+                     : "NOT VERIFIED");
     return true;
 }

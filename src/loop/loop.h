@@ -262,7 +262,8 @@ struct verify_summary {
     const char *run_id, *code_hash;
     struct verify_step steps[VERIFY_STEPS];
     int count;
-    bool ok;                         /* no step differs */
+    bool ok;                         /* no step differs, and this machine checked the code */
+    bool unknown;                    /* no step differs, but nothing here vouches for the code */
     struct verify_summary *backward; /* the same for the gradients' kernel, or NULL */
 };
 bool loop_verify(const struct settings *settings, const char *dir, bool device_named,

@@ -28,10 +28,34 @@ enum { MAX_FILE_BYTES = 4 << 20, FORMAT = 1 };
 
 /* ---- names --------------------------------------------------------------------- */
 
-/* A Python identifier: "3d-conv" becomes "_3d_conv". */
+/* Words that cannot be imported, and packages that an installed wheel would overwrite or hide
+ * behind. */
+static bool is_taken(const char *name)
+{
+    static const char *const words[] = {
+        "False",    "None",     "True",        "and",      "as",        "assert", "async",
+        "await",    "break",    "class",       "continue", "def",       "del",    "elif",
+        "else",     "except",   "finally",     "for",      "from",      "global", "if",
+        "import",   "in",       "is",          "lambda",   "nonlocal",  "not",    "or",
+        "pass",     "raise",    "return",      "try",      "while",     "with",   "yield",
+        "array",    "code",     "collections", "copy",     "ctypes",    "enum",   "functools",
+        "hashlib",  "heapq",    "inspect",     "io",       "json",      "math",   "numbers",
+        "operator", "os",       "queue",       "random",   "re",        "select", "statistics",
+        "string",   "struct",   "sys",         "test",     "threading", "time",   "types",
+        "typing",   "warnings", "cutegen",     "kernels",  "numpy",     "torch",  "triton",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        if (!strcmp(name, words[i]))
+            return true;
+    return false;
+}
+
+/* A Python identifier: "3d-conv" becomes "_3d_conv", "class" becomes "class_kernel". */
 static const char *identifier(const char *name, struct arena *a)
 {
-    char *out = arena_printf(a, "%s%s", isdigit((unsigned char)*name) || !*name ? "_" : "", name);
+    char *out = arena_printf(a, "%s%s%s", isdigit((unsigned char)*name) || !*name ? "_" : "", name,
+                             is_taken(name) ? "_kernel" : "");
 
     for (char *p = out; *p; p++)
         if (!isalnum((unsigned char)*p))

@@ -104,5 +104,10 @@ cp "$here/doubled.py" "$work/names/3d-double_.py"
 "$program" export last --wheel --output "$work/wheels" >/dev/null 2>&1
 ok "each judgement is a version of its own, under a name that pip takes" '^k_3d_double_0-[0-9.]+\+[0-9a-f]{10}-py3-none-any.whl k_3d_double_0-[0-9.]+\+[0-9a-f]{10}-py3-none-any.whl $' \
     "$(cd "$work/wheels" && printf '%s ' *.whl)"
+cp "$here/doubled.py" "$work/names/torch.py"
+"$program" eval "$work/names/torch.py" "$here/doubled.cu" --draws 2 >"$work/run" 2>&1
+"$program" export last --wheel --output "$work/torch" >/dev/null 2>&1
+ok "a task named torch does not overwrite that package" '^torch_kernel-.*whl: torch_kernel torch_kernel-.*dist-info $' \
+    "$(cd "$work/torch" && python -c 'import sys, zipfile; print(sys.argv[1] + ":", *sorted({n.split("/")[0] for n in zipfile.ZipFile(sys.argv[1]).namelist()}), "")' *.whl)"
 echo "1..$n"
 exit $failed

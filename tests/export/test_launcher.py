@@ -89,10 +89,13 @@ def launch(kernel, args, **more):
     return {"op": "launch", "kernel": kernel, "grid": [4, 2, 1], "block": [128, 1, 1], "cluster": [1, 1, 1], "smem": 0, "args": args, **more}
 
 
-def case(ops, maps=(), workspace=()):
+TENSOR = {"dtype": "f32", "shape": [4, 8], "strides": [8, 1]}
+
+
+def case(ops, maps=(), workspace=(), tensor=TENSOR):
     return {
-        "inputs": [{}, {}],
-        "outputs": [{}],
+        "inputs": [tensor, tensor],
+        "outputs": [tensor],
         "names": {"a<1>": "_Z1a", "b": "_Z1b"},
         "workspace": [{"bytes": n} for n in workspace],
         "ops": ops,
@@ -101,6 +104,58 @@ def case(ops, maps=(), workspace=()):
 
 
 POINTERS = [0x1000, 0x2000, 0x3000]
+MAP = {
+    "buffer": "in0", "offset": 64, "dtype": "bf16", "dims": [16, 2], "strides_bytes": [32], "box": [16, 2],
+    "element_strides": [1, 1], "swizzle": "128", "fill": "nan", "l2": "256",
+}  # fmt: skip
+
+
+class Limits(unittest.TestCase):
+    """What the library in C refuses is not launched from Python instead."""
+
+    def refused(self, what, reason):
+        driver = Recorded()
+        with self.assertRaisesRegex(RuntimeError, f"{reason}.*launches.json is not what was judged"):
+            launcher.Launcher(launcher.Module(driver, 0, b"ELF!"), what)
+        self.assertEqual(driver.named("launch"), [])
+
+    def test_places_stay_in_their_buffers(self):
+        for arg, reason in (
+            ({"buffer": "in0", "offset": 129}, "an offset 129, not 0 to 128"),
+            ({"buffer": "in0", "offset": -1}, "an offset -1"),
+            ({"buffer": "in0", "offset": 1.0}, "an offset 1.0"),
+            ({"buffer": "in0", "offset": True}, "an offset True"),
+            ({"buffer": "in2", "offset": 0}, "a buffer 'in2'"),
+            ({"buffer": "in-1", "offset": 0}, "a buffer 'in-1'"),
+            ({"buffer": ["in0"], "offset": 0}, "a buffer"),
+            ({"map": -1}, "a map -1"),
+        ):
+            self.refused(case([launch("b", [arg])], [MAP]), reason)
+        self.refused(case([{"op": "memset", "buffer": "out0", "offset": 64, "bytes": 65, "value": 0}]), "bytes to set 65, not 0 to 64")
+        self.refused(case([{"op": "memset", "buffer": "ws0", "offset": 0, "bytes": 9, "value": 0}], workspace=[8]), "bytes to set 9")
+        self.refused(case([], workspace=[1 << 62]), "bytes of a workspace")
+        self.refused(case([], workspace=[-8]), "bytes of a workspace")
+        self.refused(case([{"op": "copy"}]), "a step 'copy'")
+
+    def test_maps_stay_in_their_buffers(self):
+        self.refused(case([], [dict(MAP, dims=[16, 4])]), "leaves its buffer")
+        self.refused(case([], [dict(MAP, strides_bytes=[1 << 39], dims=[16, 1 << 32])]), "leaves its buffer")
+        self.refused(case([], [dict(MAP, strides_bytes=[])]), "a map's stride")
+        self.refused(case([], [dict(MAP, box=[512, 1])]), "a map's box 512")
+        self.refused(case([], [dict(MAP, swizzle="96")]), "a map's swizzle")
+
+    def test_launches_have_the_hardwares_sizes(self):
+        for more, reason in (
+            ({"grid": [0, 1, 1]}, "a grid 0"),
+            ({"grid": [1, 70000, 1]}, "a grid 70000"),
+            ({"grid": [1, 1]}, "a grid"),
+            ({"grid": [10**30, 1, 1]}, "a grid 1000"),
+            ({"block": [1024, 2, 1]}, "threads of a block 2048"),
+            ({"cluster": [17, 1, 1]}, "a cluster 17"),
+            ({"smem": 1 << 30}, "shared memory"),
+        ):
+            self.refused(case([launch("b", [], **more)]), reason)
+        self.refused(case([launch("c", [])]), "a kernel 'c'")
 
 
 class Launches(unittest.TestCase):
@@ -156,7 +211,7 @@ class Launches(unittest.TestCase):
             launch("b", [{"buffer": "ws1", "offset": 0}] * 3),
             {"op": "memset", "buffer": "out0", "offset": 0, "bytes": 0, "value": 0},
         ]
-        driver, launcher = self.made(case(ops, workspace=[100, 8]))
+        driver, launcher = self.made(case(ops, workspace=[100, 12]))
         self.assertEqual(launcher.workspace_bytes, 512)
         launcher.launch(5, POINTERS, 0x10000)
         self.assertEqual([c[0] for c in driver.calls if c[0] in ("memset", "launch")], ["memset", "launch"])
@@ -168,7 +223,7 @@ class Launches(unittest.TestCase):
             "buffer": "in0", "offset": 64, "dtype": "bf16", "dims": [64, 32], "strides_bytes": [128], "box": [64, 8],
             "element_strides": [1, 1], "swizzle": "128", "fill": "nan", "l2": "256",
         }  # fmt: skip
-        driver, launcher = self.made(case([launch("b", [{"map": 0}] * 3)], [one]))
+        driver, launcher = self.made(case([launch("b", [{"map": 0}] * 3)], [one], tensor=dict(TENSOR, shape=[33, 32], strides=[32, 1])))
         launcher.launch(0, POINTERS, 0)
         launcher.launch(0, POINTERS, 0)
         launcher.launch(0, [0x5000, 0, 0], 0)
