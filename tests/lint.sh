@@ -23,26 +23,25 @@ check()
 }
 
 # Comments and string literals do not count; what is left is code.
-code_only()
-{
-    sed -E 's/"([^"\\]|\\.)*"/""/g; s@/\*.*\*/@@; s@^ *\* .*@@; s@//.*@@' "$1"
-}
-
 banned()
 {
-    local file
-    while IFS= read -r file; do
-        code_only "$file" | grep -nE '\b(strcpy|strcat|sprintf|vsprintf|strtok|atoi|atol|atof|system|popen|gets)\(' |
-            sed "s|^|$file:|"
-        case $file in
-        src/base/mem.c) ;;
-        *) code_only "$file" | grep -nE '\b(malloc|calloc|realloc|strdup|strndup|asprintf)\(' | sed "s|^|$file:|" ;;
-        esac
-        case $file in
-        src/main.c | src/*/*main.c | src/base/error.c) ;;
-        *) code_only "$file" | grep -nE '(^|[^_a-z])exit\(' | sed "s|^|$file:|" ;;
-        esac
-    done < <(find src -name '*.[ch]')
+    python3 - <<'END'
+import pathlib, re
+ALWAYS = re.compile(r"\b(strcpy|strcat|sprintf|vsprintf|strtok|atoi|atol|atof|system|popen|gets)\(")
+MEMORY = re.compile(r"\b(malloc|calloc|realloc|strdup|strndup|asprintf)\(")
+EXIT = re.compile(r"(^|[^_a-z])exit\(")
+for path in sorted(pathlib.Path("src").rglob("*.[ch]")):
+    rules = [ALWAYS]
+    if str(path) != "src/base/mem.c":
+        rules.append(MEMORY)
+    if not re.search(r"^src/main\.c$|main\.c$|^src/base/error\.c$", str(path)):
+        rules.append(EXIT)
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        code = re.sub(r'"([^"\\]|\\.)*"', '""', line)
+        code = re.sub(r"/\*.*\*/|^ *\* .*|//.*", "", code)
+        if any(rule.search(code) for rule in rules):
+            print(f"{path}:{number}:{code}")
+END
 }
 
 # Objects that a program could write to at run time. Statics inside functions have a number
@@ -136,35 +135,38 @@ licences()
 
 first_lines()
 {
-    local file
-    while IFS= read -r file; do
-        head -3 "$file" | grep -q "$(basename "$file")" || echo "$file: the first line does not say what it is for"
-    done < <(find src include -name '*.[ch]')
+    python3 - <<'END'
+import pathlib
+for path in sorted(p for folder in ("src", "include") for p in pathlib.Path(folder).rglob("*.[ch]")):
+    if not any(path.name in line for line in path.read_text().splitlines()[:3]):
+        print(f"{path}: the first line does not say what it is for")
+END
 }
 
-# The README of a file's room, or of the room around it, names the file in backquotes.
+# The README of a file's room, or of the room around it, names the file in backquotes; and no row of a README has a file
+# that is gone.
 room_readmes()
 {
-    local file dir name
-    while IFS= read -r file; do
-        dir=$(dirname "$file") name=$(basename "$file")
-        grep -qsF "\`$name\`" "$dir/README.md" ||
-            { [ "$dir" != src ] && grep -qsF "\`$name\`" "$(dirname "$dir")/README.md"; } ||
-            echo "$file: not named in $dir/README.md"
-    done < <(find src oracle python recipes \( -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o -name '*.cu' -o -name '*.cuh' \) | sort)
-}
-
-# A row of a README whose file is gone.
-room_readmes_stale()
-{
-    local readme dir name
-    while IFS= read -r readme; do
-        dir=$(dirname "$readme")
-        sed -n 's/^| *\(`[^|]*\)|.*/\1/p' "$readme" | grep -oE '`[a-z0-9_]+\.(c|h|def|py|cu|cuh)`' | tr -d '`' |
-            while IFS= read -r name; do
-                [ -n "$(find "$dir" -maxdepth 2 -name "$name" -print -quit)" ] || echo "$readme: names $name, which is not there"
-            done
-    done < <(find src oracle python recipes -name README.md | sort)
+    python3 - "$1" <<'END'
+import functools, pathlib, re, sys
+KINDS = {".c", ".h", ".def", ".py", ".cu", ".cuh"}
+@functools.cache
+def text(readme):
+    return readme.read_text() if readme.exists() else ""
+rooms = [pathlib.Path(r) for r in ("src", "oracle", "python", "recipes")]
+files = sorted(p for r in rooms for p in r.rglob("*") if p.suffix in KINDS)
+if sys.argv[1] == "missing":
+    for path in files:
+        around = [path.parent] if path.parent == pathlib.Path("src") else [path.parent, path.parent.parent]
+        if not any(f"`{path.name}`" in text(folder / "README.md") for folder in around):
+            print(f"{path}: not named in {path.parent}/README.md")
+for readme in sorted(p for r in rooms for p in r.rglob("README.md")) if sys.argv[1] == "stale" else []:
+    there = {p.name for pattern in ("*", "*/*") for p in readme.parent.glob(pattern)}
+    for row in re.findall(r"^\| *(`[^|]*)\|", text(readme), re.M):
+        for name in re.findall(r"`([a-z0-9_]+\.(?:c|h|def|py|cu|cuh))`", row):
+            if name not in there:
+                print(f"{readme}: names {name}, which is not there")
+END
 }
 
 # Every file that a document names in backquotes, by its path from the top.
@@ -266,8 +268,8 @@ check "nothing is decided by the text of an error" error_text
 check "nothing is decided by the words of a finding or a verdict" finding_text
 check "every file begins with what it is for" first_lines
 check "every file names its licence" licences
-check "every source file is named in its room's README" room_readmes
-check "no README names a file that is gone" room_readmes_stale
+check "every source file is named in its room's README" room_readmes missing
+check "no README names a file that is gone" room_readmes stale
 check "no line of a document is over 120 characters" long_lines
 check "documents name files that exist" doc_paths
 check "links between documents lead somewhere" doc_links

@@ -35,6 +35,7 @@
 #              whole (bench/gpu/ships.sh; opcheck needs a PyTorch that has it)
 #   packages   the Debian package, twice the same bytes; its program, unpacked
 #   attacks    ATTACKS attacks and as many candidates through one warm server
+#   sanitizers the end-to-end tests that make test runs in release only, under sanitizers
 #   aarch64    on x86_64: the tree compiled for aarch64, its unit tests run by qemu (tests/aarch64.sh)
 #
 # The last line is `N passed, N failed`; each sweep counts as one.
@@ -68,7 +69,7 @@ sweep()
     fi
 }
 
-for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards errors kill calls examples clients programs blackwell cutlass triton cutedsl mcp cluster attacks bugs wheel exports packages aarch64}; do
+for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards errors kill calls examples clients programs blackwell cutlass triton cutedsl mcp cluster attacks bugs wheel exports packages sanitizers aarch64}; do
     case $name in
     coverage)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
@@ -193,10 +194,17 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
         rm -rf "$table"
         ;;
     packages) sweep packages tests/python/packages_sweep.sh ;;
+    sanitizers) # build/debug is that of run.sh
+        [ -f build/debug/build.ninja ] || CC=${CC:-gcc} "${MESON:-meson}" setup build/debug -Ddebug=true -Dc_args=-g1 -Doptimization=1 \
+            -Db_sanitize=address,undefined -Db_lundef=false >/dev/null || exit 3
+        ninja -C build/debug >/dev/null || exit 3
+        sweep sanitizers env ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+            "${MESON:-meson}" test -C build/debug --no-rebuild --suite sampled
+        ;;
     aarch64) [ "$(uname -m)" = aarch64 ] || sweep aarch64 tests/aarch64.sh ;;
     attacks) sweep attacks python3 tests/cheats/after_attacks.py $cutegen "$attacks" ;;
     *)
-        echo "sweep.sh: no sweep '$name': coverage, modules, networks, conv, attention, gemm, forms, cards, errors, kill, calls, examples, clients, programs, blackwell, cutlass, triton, cutedsl, mcp, cluster, attacks, bugs, wheel, exports, packages or aarch64" >&2
+        echo "sweep.sh: no sweep '$name': coverage, modules, networks, conv, attention, gemm, forms, cards, errors, kill, calls, examples, clients, programs, blackwell, cutlass, triton, cutedsl, mcp, cluster, attacks, bugs, wheel, exports, packages, sanitizers or aarch64" >&2
         exit 2
         ;;
     esac

@@ -330,6 +330,13 @@ static const struct cute_case {
      true},
 };
 
+/* A refusal compiles again without precompiled headers: sanitizers see one of each. */
+#ifdef SANITIZED
+enum { EACH_CUTE_CASE = 3 };
+#else
+enum { EACH_CUTE_CASE = 1 };
+#endif
+
 static void test_cute_is_used(void **state)
 {
     struct fixture *f = *state;
@@ -344,7 +351,7 @@ static void test_cute_is_used(void **state)
     memset(elsewhere.includes, 0, sizeof elsewhere.includes);
     elsewhere.includes[0] = "/nowhere/include";
     check_machine(builder_start(&(struct builder_config){.tools = &elsewhere}, &other, &err), &err);
-    for (size_t i = 0; i < ARRAY_LEN(cute_cases); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(cute_cases); i += EACH_CUTE_CASE) {
         const struct cute_case *c = &cute_cases[i];
         struct build_result r[3] = {0};
         json_t *list = json_pack("[s]", "k");
