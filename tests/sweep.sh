@@ -115,7 +115,7 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
         "${CUTEGEN_PYTHON:-python3}" -c 'from torch.nn.functional import scaled_dot_product_attention' 2>/dev/null && written=
         for arch in "" 90a; do
             sweep attention env GENERATE="$PWD/tests/expert/attentions.py" WRITTEN=$written ARCH="${arch:+sm_$arch}" \
-                SIMT_ARCH="$arch" tests/expert/coverage.sh $build "${ATTENTIONS:-147}" "$seed" 1
+                SIMT_ARCH="$arch" tests/expert/coverage.sh $build "${ATTENTIONS:-150}" "$seed" 1
             [ -n "$written" ] || sweep gradients env GENERATE="$PWD/tests/expert/attentions.py" BACKWARD=1 \
                 ARCH="${arch:+sm_$arch}" SIMT_ARCH="$arch" tests/expert/coverage.sh $build 24 "$seed" 1
         done

@@ -90,8 +90,8 @@ def operands(d, dtype, batch, heads, shared, queries, keys, head, head_v, layout
 KINDS = ["none", "relu", "causal", "window", "bool", "alibi", "added", "lengths", "padding", "relative", "buffer", "rope",
          "lowest", "norm", "softcap", "decode", "bias", "paged", "none", "projected", "causal", "gate"]
 # behind the first 132: a bias added by baddbmm, the softmax by hand or without its maximum, V P^T, masks of fewer dimensions,
-# pictures whose pixels are rows
-MORE = ["baddbmm", "hand", "turned", "prefix", "picture"]
+# pictures whose pixels are rows, a mask that is computed and given by name
+MORE = ["baddbmm", "hand", "turned", "prefix", "picture", "named"]
 FIRST_MORE = 132
 WEIGHTS = ["F.relu(s)", "torch.sigmoid(s)", "F.relu(s).square()", "F.relu(s) * 0.125", "F.silu(s)"]
 PLACES = ["i = torch.arange({queries})[:, None]", "j = torch.arange({keys})[None, :]"]
@@ -209,6 +209,9 @@ def fused(kind, batch, heads, shared, queries, keys, head):
         arguments, inputs, more = ["mask"], [f"torch.randn({heads}, {queries}, {keys})"], ", attn_mask=mask.to(q.dtype)"
     elif kind == "softcap":
         more = ", scale=0.25"
+    elif kind == "named":
+        arguments, inputs, more = ["mask"], [f"torch.rand({batch}, {keys}) > 0.3"], ", attn_mask=m[:, None, None, :].expand(-1, q.shape[1], -1, -1)"
+        body.append("m = torch.zeros_like(mask, dtype=q.dtype).masked_fill_(mask, -10000.0)")
     if shared != heads:
         more += ", enable_gqa=True"
     body.append(f"o = F.scaled_dot_product_attention(q, k, v{more})")
@@ -246,7 +249,7 @@ def task(number, seed):
     if gradients:
         kind, layout = ["none", "causal", "softcap"][number // 3 % 3], "rows" if layout == "packed" else layout
     names, inputs, body = operands(d, DTYPES[dtype], batch, heads, shared, queries, keys, head, head_v, layout)
-    operator = not os.environ.get("WRITTEN") and kind in WHOLE and d.below(2) == 0 or gradients
+    operator = kind == "named" or not os.environ.get("WRITTEN") and kind in WHOLE and d.below(2) == 0 or gradients
     sizes = (batch, heads, shared, queries, keys, head)
     more, drawn, init, rest = fused(kind, *sizes) if operator else written(d, kind, *sizes)
     if kind == "projected":

@@ -275,6 +275,22 @@ static bool split_results(struct graph *g, const json_t *obj, struct arena *a)
     return true;
 }
 
+/* The arguments, and behind them the mask that was given by name: what goes from arguments to nodes
+ * goes to it, too. Where other arguments would stand, there is none. */
+static const json_t *with_mask(const struct node *n, struct arena *a)
+{
+    enum { BEHIND = 5 }; /* Q, K, V, dropout, causal */
+    json_t *mask = json_object_get(n->kwargs, "attn_mask"), *all;
+
+    if (!json_object_get(mask, "node"))
+        return n->args;
+    all = json_own(a, json_copy((json_t *)(uintptr_t)n->args));
+    while (json_array_size(all) < BEHIND)
+        json_array_append_new(all, json_pack("{s:b}", "none", 1));
+    json_array_append(all, mask);
+    return all;
+}
+
 bool graph_add_node(struct graph *g, const json_t *obj, struct arena *a, const char **why)
 {
     struct node *n = &g->nodes[g->count];
@@ -293,6 +309,7 @@ bool graph_add_node(struct graph *g, const json_t *obj, struct arena *a, const c
                        .t = {.name = "", .dtype = ""},
                        .whole = obj,
                        .index = (int)json_int_or(obj, "index", -1)};
+    n->args = with_mask(n, a);
     if (strcmp(n->op, "constant") == 0 && json_object_get(obj, "value"))
         n->value = obj;
     if (graph_op_is(n, "aten.scalar_tensor"))
