@@ -78,10 +78,10 @@ class Node:
         return base
 
 
-def tensor_part(tensor: torch.Tensor, relabel: dict[str, str] | None = None) -> dict[str, Any]:
+def tensor_part(tensor: torch.Tensor) -> dict[str, Any]:
     dtype = DTYPES.get(tensor.dtype, str(tensor.dtype).replace("torch.", ""))
     return {
-        "dtype": (relabel or {}).get(dtype, dtype),
+        "dtype": dtype,
         "shape": list(tensor.shape),
         "strides": list(tensor.stride()) if tensor.layout == torch.strided else [],
     }
@@ -90,13 +90,11 @@ def tensor_part(tensor: torch.Tensor, relabel: dict[str, str] | None = None) -> 
 class Tracer(Mode):
     """Records what runs inside `with`. `limit`: refuse to make a tensor with more elements."""
 
-    def __init__(
-        self, leaves: list[torch.Tensor], limit: int | None = None, relabel: dict[str, str] | None = None
-    ) -> None:
+    def __init__(self, leaves: list[torch.Tensor], limit: int | None = None) -> None:
         super().__init__()
         self.nodes: list[Node] = []
         self.token = next(_tokens)  # a tensor may carry a number of an earlier trace
-        self.limit, self.relabel = limit, relabel
+        self.limit = limit
         self.exact = True  # False: a write through a view that the graph has no operator for
         self.mutated: set[int] = set()  # leaves written in place
         self.leaves = len(leaves)
@@ -107,7 +105,7 @@ class Tracer(Mode):
         self.kept: list[torch.Tensor] = []
         self.first = leaves
         for i, leaf in enumerate(leaves):
-            self.nodes.append(Node("input", parts=[tensor_part(leaf, relabel)], index=i))
+            self.nodes.append(Node("input", parts=[tensor_part(leaf)], index=i))
             self.mark(leaf, i, 0)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -139,7 +137,7 @@ class Tracer(Mode):
             for r in (result if isinstance(result, (list, tuple)) else [result])
             if isinstance(r, torch.Tensor)
         ]
-        node.parts = [tensor_part(r, self.relabel) for r in results]
+        node.parts = [tensor_part(r) for r in results]
         if self.limit and any(r.numel() > self.limit for r in results):
             raise TooBig(f"{func} makes {max(r.numel() for r in results)} elements")
         written = self._written(func, args)
@@ -189,7 +187,7 @@ class Tracer(Mode):
     def _note_views(self, name: str, node: Node, base: torch.Tensor, results: list[torch.Tensor]) -> None:
         if any(not aliases.shares_memory(r, base) for r in results):
             return
-        alias, before = self._alias_of(base), tensor_part(base, self.relabel)
+        alias, before = self._alias_of(base), tensor_part(base)
         for k, tensor in enumerate(results):
             step = aliases.step_of(name, node.op, node.args[1:], before, node.parts[k], k)
             self._set_alias(tensor, aliases.Alias(alias.root, (*alias.steps, step), alias.root.version))
@@ -222,7 +220,7 @@ class Tracer(Mode):
         if place is not None and place in self.places:
             return self.places[place]
         self.nodes.append(
-            Node("constant", kwargs=self._constant(tensor), parts=[tensor_part(tensor, self.relabel)])
+            Node("constant", kwargs=self._constant(tensor), parts=[tensor_part(tensor)])
         )  # made outside of the trace
         self.mark(tensor, len(self.nodes) - 1, 0)
         return len(self.nodes) - 1, 0
@@ -247,7 +245,7 @@ class Tracer(Mode):
             if isinstance(tensor, torch.Tensor) and tensor.dim() == 1 and tensor.device.type == "cpu":
                 number, _ = self.node_of(tensor)
                 if self.nodes[number].op == "aten.empty.memory_format" and 1 < tensor.numel() <= TABLE:
-                    self.nodes.append(Node("constant", kwargs=self._constant(tensor), parts=[tensor_part(tensor, self.relabel)]))
+                    self.nodes.append(Node("constant", kwargs=self._constant(tensor), parts=[tensor_part(tensor)]))
                     self.mark(tensor, len(self.nodes) - 1, 0)
 
     def _constant(self, tensor: torch.Tensor) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from .parts import PART_BYTES, TRIED_ROWS, Plan, plan, same_but_for_rows
 from .plain_data import encode
 from .scale import sizes_for
 from .task import DTYPES, FIRST_SEED, MAX_DIMS, MAX_TENSORS, Arguments, Task, held_tensors, read_source
-from .truth import SETTINGS, in_float32, run, set_arithmetic, setting_name, tf32_allowed, trace
+from .truth import NO_HALF, SETTINGS, StandIn, in_float32, run, set_arithmetic, setting_name, tf32_allowed, trace
 
 MOVING = {"nonzero", "masked_select", "index", "_unique2", "unique_dim", "unique_consecutive", "nonzero_numpy"}  # their results' sizes may
 ABORTS = {"binary_cross_entropy"}  # on CUDA, with all that the process has, where a value is out of range
@@ -41,12 +41,6 @@ MAX_NODES = 8000
 READS = ("_local_scalar_dense", "item")
 NUMBERS_READ = "aten._local_scalar_dense: forward computes with a number that it reads from a tensor (item(), int(), if), so the graph is that of one draw"
 SMALL_BYTES = 1 << 30
-NO_HALF = (
-    "not implemented for 'Half'",
-    "not implemented for 'BFloat16'",
-    "not supported for Half",
-    "expected scalar type Float but found",
-)
 
 
 class Loaded:
@@ -164,8 +158,10 @@ class Loaded:
                 raise
             self.narrow = narrow.pop()
         twin, tensors = in_float32(model, arguments.tensors)
-        graph, results = trace(self.task, twin, arguments, tensors, relabel={"f32": DTYPES[self.narrow]})
-        return graph, [(n, r.to(self.narrow) if r.dtype == torch.float32 else r) for n, r in results]
+        made = run(self.task, twin, arguments, tensors)
+        with StandIn():
+            graph, results = trace(self.task, model, arguments, arguments.tensors)
+        return graph, [(n, r.to(t.dtype)) for (n, r), (_, t) in zip(made, results)]
 
     def reference(
         self, model: torch.nn.Module, arguments: Arguments, tensors: list[torch.Tensor]
@@ -173,10 +169,9 @@ class Loaded:
         """PyTorch's own answer."""
         if self.narrow:
             twin, wide = in_float32(model, tensors)
-            return [
-                r.to(self.narrow) if r.dtype == torch.float32 else r
-                for _, r in run(self.task, twin, arguments, wide)
-            ]
+            back = {name: dtype for dtype, name in DTYPES.items()}
+            kinds = [back[self.graph.nodes[n].parts[p]["dtype"]] for n, p in self.graph.outputs]
+            return [r.to(k) for k, (_, r) in zip(kinds, run(self.task, twin, arguments, wide))]
         if self.graph.mutated:
             tensors = [t.clone() for t in tensors]
         return [r for _, r in run(self.task, model, arguments, tensors)]

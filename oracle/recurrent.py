@@ -137,7 +137,7 @@ class _Call:
             tracer.paused = False
         if tracer.limit and flat.numel() > tracer.limit:
             raise TooBig(f"a recurrent layer makes {flat.numel()} elements")
-        node.parts = [tensor_part(flat, tracer.relabel)]
+        node.parts = [tensor_part(flat)]
         tracer.nodes.append(node)
         tracer.mark(flat, len(tracer.nodes) - 1, 0)
         return flat

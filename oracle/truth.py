@@ -22,6 +22,12 @@ from .graph import Graph, Tracer
 from .mode import Mode, called
 from .task import Arguments, Task, flatten, held_tensors, plain_tensors, task_errors
 
+NO_HALF = (
+    "not implemented for 'Half'",
+    "not implemented for 'BFloat16'",
+    "not supported for Half",
+    "expected scalar type Float but found",
+)
 NARROW = (torch.float16, torch.bfloat16, torch.float32)
 
 
@@ -114,7 +120,6 @@ def trace(
     arguments: Arguments,
     tensors: list[torch.Tensor],
     limit: int | None = None,
-    relabel: dict[str, str] | None = None,
 ) -> tuple[Graph, list[tuple[str, torch.Tensor]]]:
     """Runs the forward once and gives its operator graph as well."""
     inputs = [t.clone() for t in tensors]  # the forward may write into them
@@ -127,9 +132,7 @@ def trace(
         "Model.forward fails",
         "try it with plain PyTorch first: Model(*get_init_inputs())(*get_inputs())",
     ):
-        with default_device(task.device), _plain_operators(model), Tracer(
-            leaves, limit, relabel
-        ) as tracer, recurrent.Recurrent(tracer):
+        with default_device(task.device), _plain_operators(model), Tracer(leaves, limit) as tracer, recurrent.Recurrent(tracer):
             for tensor, number in marks:
                 tracer.mark(tensor, number, 0)
             if arguments.upstream:
@@ -258,6 +261,42 @@ def in_float32(
         value = getattr(owner, name)
         setattr(owner, name, value.float() if value.is_floating_point() else value)
     return twin, [t.float() if t.dtype in (torch.float16, torch.bfloat16) else t for t in tensors]
+
+
+class StandIn(Mode):
+    """Inside `with`, an operator that has no arithmetic in a 16-bit type here gets float32, and its results are of the type
+    they would have: for the types of a graph."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        func, kwargs = called(func, args), kwargs or {}
+        try:
+            return func(*args, **kwargs)
+        except RuntimeError as err:
+            leaves: list[tuple[str, Any]] = []
+            flatten([list(args), list(kwargs.values())], "", leaves)
+            given = {leaf.dtype for _, leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.is_floating_point()}
+            narrow = given & {torch.float16, torch.bfloat16}
+            if len(narrow) != 1 or not any(words in str(err) for words in NO_HALF):
+                raise
+        kind = narrow.pop()
+
+        def wide(value: Any) -> Any:
+            if isinstance(value, (list, tuple)):
+                return type(value)(wide(v) for v in value)
+            return value.float() if isinstance(value, torch.Tensor) and value.dtype == kind else value
+
+        made = func(*wide(args), **{k: wide(v) for k, v in kwargs.items()})
+        if func._schema.is_mutable and made is not None and args[0].dtype == kind:
+            return args[0].copy_(made)
+        if len(given) > 1 or kwargs.get("dtype") is not None:
+            return made  # wider than the 16-bit type
+        if isinstance(made, (tuple, list)):
+            return type(made)(self._back(m, kind) for m in made) if type(made) in (tuple, list) else tuple(self._back(m, kind) for m in made)
+        return self._back(made, kind)
+
+    @staticmethod
+    def _back(value: Any, kind: torch.dtype) -> Any:
+        return value.to(kind) if isinstance(value, torch.Tensor) and value.dtype == torch.float32 else value
 
 
 def on_meta(model: torch.nn.Module) -> torch.nn.Module:

@@ -22,6 +22,7 @@ from oracle.draw import lean
 from oracle.facts import Known
 from oracle.noise import Disturb, runs_for
 from oracle.session import Session
+from oracle.task import DTYPES
 
 CASES = 1600
 functional = torch.nn.functional
@@ -424,6 +425,34 @@ def get_init_inputs():
                     self.assertFalse(judged(wrong), f"seed {seed}, output {k}")
             session.release()
             self.assertGreater(needed, 0)
+
+
+class Mixed(unittest.TestCase):
+    TASK = """
+import torch, torch.nn as nn, torch.nn.functional as F
+class Model(nn.Module):
+    def forward(self, a, b, c):
+        y = F.gelu(a @ b)
+        return y + c, torch.softmax(y, 1), y.float().sum(1), y.mean(0), a * b + c
+def get_inputs():
+    return [torch.randn(9, 9).half(), torch.randn(9, 9).half(), torch.randn(9, 9)]
+def get_init_inputs():
+    return []
+"""
+
+    def test_types_are_those_of_a_gpu_where_the_cpu_has_no_arithmetic_in_halves(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "mixed.py"
+            path.write_text(self.TASK)
+            session = Session({"do": "load", "task": str(path), "device": "cpu"})
+            kinds = ["f32", "f16", "f32", "f16", "f32"]
+            self.assertEqual([o["dtype"] for o in session.outputs], kinds)
+            drawn = session.make("00c0ffee", "task")
+            reference, truth, exact = session.answers(drawn)
+            self.assertTrue(exact)
+            self.assertEqual([DTYPES[r.dtype] for r in reference], kinds)
+            self.assertLess(max(float((r - t).abs().max()) for r, t in zip(reference, truth)), 0.02)
+            session.release()
 
 
 class Leaning(unittest.TestCase):
