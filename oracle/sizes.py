@@ -23,6 +23,7 @@ import torch
 
 from .graph import Graph, Node, OnMeta
 from .operators import VIEWS
+from .scale import NO_SHAPES
 from .task import Task
 from .truth import trace
 
@@ -181,11 +182,13 @@ def _nodes(of: Task, values: dict[str, int], sizes: dict[str, int], seed: int, r
 
 
 def _run(task: Task, values: dict[str, int], seed: int, real: bool) -> Point | None:
-    """From shapes alone; on numbers, where they are few, if the task has a constant tensor (`real`) or does not bear it."""
+    """From shapes alone; on numbers, where they are few, if the task has a constant tensor (`real`) or shapes alone are not enough."""
     for way in [_trace_real, _trace_shapes] if real and task.device.type == "cpu" else [_trace_shapes, _trace_real]:
         try:
             graph = way(task, values, seed)
-        except Exception:  # whatever a task does at sizes it was not written for
+        except Exception as err:  # whatever a task does at sizes it was not written for
+            if way is _trace_shapes and not NO_SHAPES.search(f"{type(err).__name__} {err} {getattr(err, 'text', '')}"):
+                return None  # it would not run on numbers either
             continue
         if graph is not None:
             return _point(graph)
