@@ -16,6 +16,7 @@
 //! fact words: elements have 16 bits
 //! fact half: they are fp16
 //! fact along_rows: windows share elements of their row alone, and many of them
+//! fact apart: windows of neighbouring rows share nothing, and are so wide that those of a thread are far from its neighbour's
 //! fact walks: windows of neighbouring rows share elements, those of planes do not, and there are rows enough to walk down
 //!
 //! step launch_shape: launch blocks of 128 threads
@@ -44,6 +45,10 @@
 //!   why: Elements need no conversion, and half as many instructions compare them.
 //!   when: largest_of_pairs
 //!   needs: walk
+//! step sums: add up the rows of a block's windows as they lie in memory, and then across in shared memory
+//!   why: Threads read side by side, so that a load fetches whole lines, whatever the width of a window.
+//!   when: apart
+//!   excludes: columns vectorise bands tile walk pairs
 //! text
 // $kernel: $ops, a thread per window.
 #include <cutegen/kernel.h>
@@ -56,6 +61,14 @@ CUTEGEN_TUNE(ROWS, $walk_values); // of windows per thread
 
 using namespace cute;
 
+//! if sums
+constexpr int VEC = $vec;                                    // elements of 16 bytes
+constexpr int ALONG = $apart_along, DOWN = $apart_down;      // windows of a block
+constexpr int BEFORE = ($pad_width + VEC - 1) / VEC;         // vectors that a window may begin before its row
+constexpr int COLUMNS = (ALONG - 1) * $stride_width + ($kernel_width - 1) * $dilation_width + 1;
+constexpr int HELD = (COLUMNS + 2 * (VEC - 1)) / VEC;        // vectors over them, wherever they begin
+
+//! end
 //! if vectorise or bands
 //! if vectorise
 constexpr int VEC = $vec;                 // windows side by side per thread: as many as 16 bytes have elements
@@ -451,6 +464,75 @@ __global__ void __launch_bounds__(THREADS)
     for (int k = 0; k < PLANES * ROWS; ++k)
         put(value(_, k % ROWS, k / ROWS), h0 + k % ROWS, d0 + k / ROWS);
 //! end
+//! elif sums
+    using Vector = AutoVectorizingCopyWithAssumedAlignment<int(sizeof($type)) * VEC * 8>;
+    int const vectors = width / VEC, strips = ceil_div(out_width, ALONG), high = ceil_div(out_height, DOWN);
+    Tensor gX = make_tensor(make_gmem_ptr(x), make_shape(Int<VEC>{}, vectors, height, depth, planes), make_stride(_1{}, Int<VEC>{}, int64_t(width), int64_t(width) * height, int64_t(width) * height * depth)); // (VEC,vectors,height,depth,planes)
+    Tensor gY = make_tensor(make_gmem_ptr(y), make_shape(out_width, out_height, out_depth, planes), make_stride(_1{}, int64_t(out_width), int64_t(out_width) * out_height, int64_t(out_width) * out_height * out_depth)); // (out_width,out_height,out_depth,planes)
+    __shared__ __align__(16) float held[DOWN * HELD * VEC];
+    Tensor sums = make_tensor(make_smem_ptr(held), make_shape(Int<VEC>{}, Int<HELD>{}, Int<DOWN>{})); // (VEC,HELD,DOWN)
+    $index const line = blockIdx.x / strips;
+    int const w0 = int(blockIdx.x % strips) * ALONG, h0 = int(line % high) * DOWN, d = int(line / high % out_depth);
+    int64_t const plane = line / high / out_depth;
+    int const from = w0 * $stride_width - $pad_width, first = (from + BEFORE * VEC) / VEC - BEFORE;
+//! if largest
+    float const NONE = __int_as_float(0xff800000);
+//! else
+    constexpr float NONE = 0.0f;
+//! end
+    for (int u = threadIdx.x; u < DOWN * HELD; u += THREADS) {
+        int const h = h0 + u / HELD, v = first + u % HELD;
+        Tensor sum = make_tensor<float>(Int<VEC>{}); // (VEC)
+        fill(sum, NONE);
+        bool const there = h < out_height && v >= 0 && v < vectors;
+        $unroll_planes
+        for (int c = 0; c < $kernel_depth; ++c) {
+            int const at_d = d * $stride_depth - $pad_depth + c * $dilation_depth;
+            $unroll_rows
+            for (int b = 0; b < $kernel_height; ++b) {
+                int const at_h = h * $stride_height - $pad_height + b * $dilation_height;
+//! if padded
+                if (!there || at_d < 0 || at_d >= depth || at_h < 0 || at_h >= height)
+                    continue;
+//! else
+                if (!there)
+                    continue;
+//! end
+                Tensor loaded = make_tensor<$type>(Int<VEC>{}); // (VEC)
+                copy(Vector{}, gX(_, v, at_h, at_d, plane), loaded);
+                CUTE_UNROLL
+                for (int e = 0; e < VEC; ++e)
+//! if largest
+                    sum(e) = larger(sum(e), float(loaded(e)));
+//! else
+                    sum(e) += float(loaded(e));
+//! end
+            }
+        }
+        copy(AutoVectorizingCopyWithAssumedAlignment<128>{}, sum, sums(_, u % HELD, u / HELD));
+    }
+    __syncthreads();
+    for (int i = threadIdx.x; i < DOWN * ALONG; i += THREADS) {
+        int const w = w0 + i % ALONG, h = h0 + i / ALONG;
+        if (w >= out_width || h >= out_height)
+            continue;
+        float const *const row = held + i / ALONG * (HELD * VEC) + (from - first * VEC) + i % ALONG * $stride_width;
+        float value = row[0];
+        $unroll_row
+        for (int a = 1; a < $kernel_width; ++a)
+//! if largest
+            value = larger(value, row[a * $dilation_width]);
+        gY(w, h, d, plane) = $type(value);
+//! elif padded and not whole_windows
+            value += row[a * $dilation_width];
+        int const at_w = w * $stride_width - $pad_width, at_h = h * $stride_height - $pad_height, at_d = d * $stride_depth - $pad_depth;
+        int const wide = min(at_w + $kernel_width, width) - max(at_w, 0), tall = min(at_h + $kernel_height, height) - max(at_h, 0);
+        gY(w, h, d, plane) = $type(value / float(wide * tall * (min(at_d + $kernel_depth, depth) - max(at_d, 0))));
+//! else
+            value += row[a * $dilation_width];
+        gY(w, h, d, plane) = $type(value / float($kernel_width * $kernel_height * $kernel_depth));
+//! end
+    }
 //! else
     Tensor gX = make_tensor(make_gmem_ptr(x), make_shape(width, height, depth, planes), make_stride(_1{}, int64_t(width), int64_t(width) * height, int64_t(width) * height * depth)); // (width,height,depth,planes)
     Tensor gY = make_tensor(make_gmem_ptr(y), make_shape(out_width, out_height, out_depth, planes), make_stride(_1{}, int64_t(out_width), int64_t(out_width) * out_height, int64_t(out_width) * out_height * out_depth)); // (out_width,out_height,out_depth,planes)
@@ -552,6 +634,9 @@ CUTEGEN_PLAN(call)
     int64_t blocks = planes * out_depth * out_height * cutegen_ceil_div(cutegen_ceil_div(out_width, $vec), threads);
 //! elif vectorise
     int64_t blocks = cutegen_ceil_div(planes * out_depth * out_height * cutegen_ceil_div(out_width, $vec), threads);
+//! elif sums
+    CUTEGEN_REQUIRE(call, width % $vec == 0 && cutegen_aligned(x, 16), "rows of x must be whole vectors of 16 bytes");
+    int64_t blocks = planes * out_depth * cutegen_ceil_div(out_height, $apart_down) * cutegen_ceil_div(out_width, $apart_along);
 //! elif bands
     int64_t blocks = cutegen_ceil_div(planes * cutegen_ceil_div(out_depth, $band_planes) * cutegen_ceil_div(out_height, $band_rows) * out_width, threads);
 //! elif columns

@@ -86,7 +86,8 @@ max pool 1d|N=3:64,C=5:192,L=70:16384|x=rand(N,C,L)|self.p(x)|p=nn.MaxPool1d(ker
 max pool 2d|N=2:16,C=3:32,H=21:512,W=19:512|x=rand(N,C,H,W)|self.p(x)|p=nn.MaxPool2d(kernel_size=4,stride=1,padding=1,dilation=1)
 max pool 3d|N=2:8,C=3:32,D=13:64|x=rand(N,C,D,D,D)|self.p(x)|p=nn.MaxPool3d(kernel_size=3,stride=2,padding=1,dilation=3)
 average pool 1d|N=3:64,C=5:128,L=70:32768|x=rand(N,C,L)|self.p(x)|p=nn.AvgPool1d(kernel_size=8,stride=1,padding=4)
-average pool 2d|N=2:16,C=3:64,H=35:1024|x=rand(N,C,H,H)|self.p(x)|p=nn.AvgPool2d(kernel_size=11)
+average pool 2d|N=2:16,C=3:64,H=36:1024|x=rand(N,C,H,H)|self.p(x)|p=nn.AvgPool2d(kernel_size=11)
+max pool of wide windows|N=2:16,C=3:64,H=37:1024,W=100:1024|x=randn(N,C,H,W)|F.max_pool2d(x,(5,9),(6,7),(2,4))|
 average pool 3d|N=2:16,C=3:32,D=14:64|x=rand(N,C,D,D,D)|self.p(x)|p=nn.AvgPool3d(kernel_size=3,stride=2,padding=1)
 adaptive pools, max with its places|N=2:16,C=3:64,H=15:224,W=13:224|x=rand(N,C,H,W)|F.adaptive_avg_pool2d(x,(7,5)),F.adaptive_max_pool2d(x,4),F.max_pool2d(x,3,2,return_indices=True)[1]
 sum over a dimension|B=4:128,M=19:4096,N=23:4095|x=rand(B,M,N)|torch.sum(x,dim=1,keepdim=True)

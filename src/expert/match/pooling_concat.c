@@ -83,8 +83,12 @@ enum {
     POOL_ROW_REGISTERS = 64, /* elements of one row under the windows of a thread */
     /* elements a thread reads; more do not justify two forms of the code */
     POOL_SHORT = 64,
-    POOL_LOADS = 320, /* written out one by one, all loops unrolled */
-    POOL_TAPS = 512,  /* of a window, likewise */
+    POOL_LOADS = 320,       /* written out one by one, all loops unrolled */
+    POOL_TAPS = 512,        /* of a window, likewise */
+    POOL_COLUMNS = 1024,    /* of a block, added up in shared memory */
+    POOL_DOWN = 16,         /* rows of windows of a block */
+    POOL_ROWS_AT_ONCE = 16, /* rows that a thread loads one after the other */
+    POOL_FAR = 6,     /* vectors under a thread's windows: more is read beside the neighbour's */
     POOL_MANY = 4,    /* vectors under the windows of a thread */
     POOL_LANES = 128, /* threads along a row of windows, at most: those of the smallest block */
 };
@@ -159,6 +163,29 @@ static void set_walk(const struct graph *g, struct scope *s, const struct window
         scope_fact(s, "walks");
 }
 
+/* Windows of a block whose rows are added up first: as many columns as POOL_COLUMNS, and rows of
+ * windows until they are as many in all. */
+static void set_apart(struct scope *s, const struct window *w, const int64_t out[3], bool vectors,
+                      int64_t across)
+{
+    int64_t extent = under(w, 2, 1), along = 1, down = 1;
+
+    if (extent < POOL_COLUMNS)
+        along = (POOL_COLUMNS - extent) / w->stride[2] + 1;
+    along = along < out[2] ? along : out[2];
+    while (down < POOL_DOWN && 2 * down <= out[1] && 2 * down * under(w, 2, along) <= POOL_COLUMNS)
+        down *= 2;
+    scope_set(s, "apart_along", "%d", (int)along);
+    scope_set(s, "apart_down", "%d", (int)down);
+    scope_set(s, "unroll_rows", "%s",
+              w->size[1] <= POOL_ROWS_AT_ONCE ? "CUTE_UNROLL" : "#pragma unroll 8");
+    scope_set(s, "unroll_planes", "%s",
+              w->size[0] * w->size[1] <= POOL_ROWS_AT_ONCE ? "CUTE_UNROLL" : "#pragma unroll 1");
+    if (vectors && !overlaps(w, 0) && !overlaps(w, 1) && w->size[0] * w->size[1] > 1 &&
+        across >= POOL_FAR && extent <= 2 * POOL_COLUMNS)
+        scope_fact(s, "apart");
+}
+
 /* What a thread may compute at once: vectors across, bands down. */
 static void set_sharing(const struct graph *g, struct scope *s, const struct window *w,
                         const struct tensor *x, const int64_t out[3])
@@ -186,6 +213,7 @@ static void set_sharing(const struct graph *g, struct scope *s, const struct win
     scope_set(s, "lanes", "%d", lanes);
     set_bands(g, s, w, out, vectors ? across : w->size[2], vectors ? vec : 1);
     set_walk(g, s, w, out, vec);
+    set_apart(s, w, out, vec > 1 && width % vec == 0, across);
     if (w->size[0] * w->size[1] == 1 && w->stride[2] == 1 && across >= POOL_MANY && out[2] >= 512)
         scope_fact(s, "along_rows");
     if (expr_bytes(x->dtype) == 2) {
