@@ -331,6 +331,7 @@ def main():
     seconds = import_seconds(folders) if "check" in ONLY else {}
     for folder in seconds:
         rows.append(attempt(folder, lambda: check(folder, seconds[folder])))
+        print(f"# {rows[-1]}", flush=True)  # should the rest be cut off
         give_back()
     print("\n| export | judged us | graph us | to judged | called us | to judged | called, flush w us | graph, flush w us | called, host time in us | Model us |")
     print("|---|---|---|---|---|---|---|---|---|---|")

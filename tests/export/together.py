@@ -72,7 +72,7 @@ def child_of_fork(act):
     read, write = os.pipe()
     child = os.fork()
     if not child:
-        signal.alarm(60)
+        signal.alarm(15 if GPU else 120)
         try:
             said = act()
         except Exception as err:
