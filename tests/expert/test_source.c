@@ -146,15 +146,15 @@ static const struct parts_case {
      5,
      "13",
      {"int64_t shape1[2] = {call->in[0].shape[0], call->in[1].shape[0]}, strides1[2];",
-      "in2[] = {call->in[4], t1, call->in[3]};", "CUTEGEN_TRY(do_part_1(call, in2, &t2));",
-      "return do_part_3(call, in3, &call->out[0]);"}},
+      "in2[] = {call->in[4], t1, call->in[3]};", "CUTEGEN_TRY(do_part_1(call, &pool, in2, &t2));",
+      "return do_part_3(call, &pool, in3, &call->out[0]);"}},
     {"mlp@sm_90a", 8, "123", {"part_1::mlp_1_plain", "part_3::mlp_3_pack"}},
     {"two_products", 4, "12", {"in2[] = {t1, call->in[0]};"}},
     {"residual", /* what the sum adds is computed once, and the sum is the end of the product */
      4,
      "123",
      {"// residual_1: tanh", "// residual_2: mm, add as", "// residual_3: sin",
-      "return do_part_2(call, in4, &call->out[0]);"}},
+      "return do_part_2(call, &pool, in4, &call->out[0]);"}},
     {"two_ways", /* columns, and the values of the rows before beside them */
      3,
      "12",
@@ -169,12 +169,12 @@ static const struct parts_case {
     {"attention_block",
      3,
      "123",
-     {"int64_t shape2[2] = {", "attention_block_2: ", "do_part_3(call, in3,"}},
+     {"int64_t shape2[2] = {", "attention_block_2: ", "do_part_3(call, &pool, in3,"}},
     {"lstm",
      0,
      "12",
      {"float const *const all_w_ih[] = {w_ih0};", "while (acquired(done - LINE",
-      "return do_part_2(call, in2, &call->out[0]);"}},
+      "return do_part_2(call, &pool, in2, &call->out[0]);"}},
     {"lstm@sm_90a", 1, "12", {"float const *const all_w_hh[] = {w_hh0, w_hh1};"}},
 };
 

@@ -365,6 +365,15 @@ static void fill_change(struct gemm *q, struct scope *s, const char *t, const ch
     scope_set(s, arena_printf(q->a, "%s_taken", t), "%s", closed);
 }
 
+/* Tiles of 128 compute little more than tiles of 64 would. */
+static bool fills_wide_tiles(const struct gemm *q)
+{
+    int64_t m = q->C.row.size, n = q->C.col.size;
+    int64_t wide = (m + 127) / 128 * ((n + 127) / 128) * 4, usual = (m + 63) / 64 * ((n + 63) / 64);
+
+    return wide * 2 <= usual * 3;
+}
+
 static void fill_sizes(struct gemm *q, struct scope *s)
 {
     const struct axis *k = q->A.col.first != q->A.col.last ? &q->A.col : &q->B.col;
@@ -378,7 +387,7 @@ static void fill_sizes(struct gemm *q, struct scope *s)
     scope_set(s, "grid_z", "%s", q->C.l.size > 1 ? "L" : "1");
     if (q->C.l.size > 1)
         scope_fact(s, "batched");
-    if (q->C.row.size * q->C.col.size * q->C.l.size > 128 * 128)
+    if (q->C.row.size * q->C.col.size * q->C.l.size > 128 * 128 && fills_wide_tiles(q))
         scope_fact(s, "large");
     if (q->A.col.size >= DEEP_K && tiles * 2 <= q->g->sm_count &&
         q->C.row.size * q->C.col.size < INT32_MAX)

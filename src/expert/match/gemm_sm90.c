@@ -23,6 +23,8 @@ enum {
     FEW_COLUMNS = 1024,
     LONGEST_HELD = 8192, /* by a cluster of eight */
     SMALLEST_SIDE = 64,
+    SMALL_PRODUCT = 128 * 128,
+    LEAST_FLOPS = 16, /* per byte */
     SM90_PROCESSORS = 132,
     SM90_TILE = 128 * 256
 };
@@ -56,13 +58,22 @@ static bool narrow(const struct gemm *q)
     return all_are(q, "f16") || all_are(q, "bf16");
 }
 
+/* Small products of a batch, which take no longer than reading them and writing their results. */
+static bool bound_by_memory(const struct gemm *q)
+{
+    double m = (double)q->C.row.size, n = (double)q->C.col.size, k = (double)q->A.col.size;
+
+    return q->C.l.size > 1 && m * n <= SMALL_PRODUCT &&
+           2 * m * n * k < LEAST_FLOPS * 4 * (m * k + n * k + m * n);
+}
+
 bool gemm_suits_sm90(const struct gemm *q)
 {
     double work = (double)q->C.l.size * (double)q->C.row.size * (double)q->C.col.size;
 
     if ((q->g->arch != 90 && (q->g->arch != 100 || !narrow(q))) || !readable(&q->A) ||
         !readable(&q->B) || q->C.row.size < SMALLEST_SIDE || q->C.col.size < SMALLEST_SIDE ||
-        work * (double)q->A.col.size < 1 << 26)
+        work * (double)q->A.col.size < 1 << 26 || (!narrow(q) && bound_by_memory(q)))
         return false;
     return narrow(q) ? mappable(&q->A) && mappable(&q->B)
                      : all_are(q, "f32") && q->A.col.size >= SHORTEST_K;

@@ -53,14 +53,20 @@ static void mark_args(const struct graph *g, const struct node *n, bool *marks)
     }
 }
 
-/* n and everything it depends on. Arguments precede their users. */
+/* And everything that these depend on. Arguments precede their users. */
+static void spread(const struct graph *g, bool *in)
+{
+    for (int i = g->count; i-- > 0;)
+        if (in[i] && strcmp(g->nodes[i].op, "input") != 0)
+            mark_args(g, &g->nodes[i], in);
+}
+
+/* n and everything it depends on. */
 static void closure(const struct graph *g, const struct node *n, bool *in)
 {
     memset(in, 0, GRAPH_NODES * sizeof(*in));
     in[n - g->nodes] = true;
-    for (int i = g->count; i-- > 0;)
-        if (in[i] && strcmp(g->nodes[i].op, "input") != 0)
-            mark_args(g, &g->nodes[i], in);
+    spread(g, in);
 }
 
 static void alive(const struct graph *g, bool *in)
@@ -68,9 +74,7 @@ static void alive(const struct graph *g, bool *in)
     memset(in, 0, GRAPH_NODES * sizeof(*in));
     for (int k = 0; k < g->out_count; k++)
         in[graph_node(g, g->result[k]) - g->nodes] = true;
-    for (int i = g->count; i-- > 0;)
-        if (in[i] && strcmp(g->nodes[i].op, "input") != 0)
-            mark_args(g, &g->nodes[i], in);
+    spread(g, in);
 }
 
 static int output_of(const struct graph *g, const struct node *n)
@@ -202,129 +206,6 @@ static struct graph *graph_of(const struct cut *c, const struct node *result, in
     return s;
 }
 
-/* ---- the result's shape, from the tensors a plan has ------------------------------ */
-
-const char *part_tensor(const struct parts *p, int from, struct arena *a)
-{
-    int made = -1 - from;
-
-    if (from >= 0)
-        return arena_printf(a, "call->in[%d]", from);
-    if (p->at[made].out >= 0)
-        return arena_printf(a, "call->out[%d]", p->at[made].out);
-    return arena_printf(a, "t%d", made + 1);
-}
-
-struct shapes {
-    const struct cut *c;
-    const struct part *part;
-};
-
-static const char *dim_text(const struct shapes *s, const struct node *n, int d);
-
-/* A reshape: a dimension that is some neighbouring ones of the argument, merged. */
-static const char *merged_text(const struct shapes *s, const struct node *n, const struct node *x,
-                               int d)
-{
-    int64_t before = 1, have = 1, size = 1;
-    const char *text = NULL;
-
-    for (int i = 0; i < d; i++)
-        before *= n->t.shape[i];
-    for (int i = 0; i < x->t.dims && have <= before * n->t.shape[d]; have *= x->t.shape[i++]) {
-        const char *one;
-
-        if (have < before || x->t.shape[i] == 1 || size == n->t.shape[d])
-            continue;
-        if ((have != before && !text) || !(one = dim_text(s, x, i)))
-            return NULL;
-        text = text ? arena_printf(s->c->a, "%s * %s", text, one) : one;
-        size *= x->t.shape[i];
-    }
-    return size == n->t.shape[d] ? (text ? text : "1") : NULL;
-}
-
-/* An elementwise operator: the argument that has this dimension in full. */
-static const char *widest_text(const struct shapes *s, const struct node *n, int d)
-{
-    size_t i;
-    const json_t *arg;
-
-    json_array_foreach(n->args, i, arg)
-    {
-        const struct node *x = graph_arg(s->part->g, n, i);
-        int at = x ? d - (n->t.dims - x->t.dims) : -1;
-
-        if (at >= 0 && x->t.shape[at] == n->t.shape[d] && !x->value)
-            return dim_text(s, x, at);
-    }
-    return NULL;
-}
-
-static int turned(const struct node *n, int d)
-{
-    int64_t i = -2, j = -1, order[MAX_DIMS];
-    int dims = n->t.dims;
-
-    if (graph_op_is(n, "aten.permute"))
-        return graph_arg_ints(n, 1, "dims", order) == dims
-                   ? (int)(order[d] < 0 ? order[d] + dims : order[d])
-                   : -1;
-    if (graph_op_is(n, "aten.transpose") &&
-        (!graph_arg_int(n, 1, "dim0", &i) || !graph_arg_int(n, 2, "dim1", &j)))
-        return -1;
-    i += i < 0 ? dims : 0;
-    j += j < 0 ? dims : 0;
-    return d == i ? (int)j : d == j ? (int)i : d;
-}
-
-static const char *dim_text(const struct shapes *s, const struct node *n, int d)
-{
-    const struct graph *g = s->part->g;
-    const struct node *x = graph_arg(g, n, 0);
-
-    if (d < 0 || d >= n->t.dims)
-        return NULL;
-    if (strcmp(n->op, "input") == 0) {
-        const char *x_text = part_tensor(s->c->p, s->part->from[n->index], s->c->a);
-
-        return arena_printf(s->c->a, "%s.shape[%d]", x_text, d);
-    }
-    if (attention_is_fused(n)) {
-        x = graph_arg(g, n, d == n->t.dims - 1 ? 2 : 0);
-        return x ? dim_text(s, x, d) : NULL;
-    }
-    if (gemm_is_product(n)) {
-        size_t first = graph_op_is(n, "aten.addmm") || graph_op_is(n, "aten.baddbmm");
-        bool last = d == n->t.dims - 1;
-
-        x = graph_arg(g, n, first + last);
-        return x ? dim_text(s, x, d) : NULL;
-    }
-    if (conv_is(n)) /* but for the batch, sizes are numbers */
-        return x && d == 0 ? dim_text(s, x, 0) : NULL;
-    if (x && graph_reshapes(n))
-        return merged_text(s, n, x, d);
-    if (x && (graph_op_is(n, "aten.t") || graph_op_is(n, "aten.mT") ||
-              graph_op_is(n, "aten.transpose") || graph_op_is(n, "aten.permute")))
-        return dim_text(s, x, turned(n, d));
-    return widest_text(s, n, d);
-}
-
-static void shape_of(const struct cut *c, struct part *part)
-{
-    const struct shapes s = {c, part};
-    const struct node *result = graph_node(part->g, part->g->result[0]);
-
-    for (int d = 0; d < result->t.dims; d++) {
-        part->shape[d] = dim_text(&s, result, d);
-        if (part->shape[d])
-            continue;
-        part->shape[d] = arena_printf(c->a, "%lld", (long long)result->t.shape[d]);
-        part->fixed = true;
-    }
-}
-
 /* ---- cutting ------------------------------------------------------------------------ */
 
 /* An earlier part with equal source except for its name. */
@@ -371,7 +252,7 @@ static bool take(struct cut *c, const struct node *result, bool any)
     part->form = form_of(c, s, &part->match);
     for (int i = 0; i < s->in_count; i++)
         part->from[i] = from[i] < c->g->in_count ? from[i] : c->g->in_count - from[i] - 1;
-    shape_of(c, part);
+    part_shape(p, part, c->a);
     n->op = "input";
     n->index = last;
     n->t = part->out >= 0 ? left->out[part->out] : without_gaps(result->t);
@@ -558,6 +439,26 @@ static bool take_front(struct cut *c, const struct node *product)
     return take_product(c, product);
 }
 
+/* Running sums that need no product: each a part of its own, or every part that reads them would
+ * run through them again, a thread to a row. */
+static void take_scans(struct cut *c)
+{
+    const struct graph *g = c->left;
+    bool live[GRAPH_NODES], in[GRAPH_NODES], ready;
+
+    for (int i = 0; i < g->count; i++) {
+        if (!graph_op_is(&g->nodes[i], "aten.cumsum") && !graph_op_is(&g->nodes[i], "aten.cumprod"))
+            continue;
+        alive(g, live);
+        closure(g, &g->nodes[i], in);
+        ready = live[i];
+        for (int k = 0; k < i && ready; k++)
+            ready = !in[k] || !(is_core(&g->nodes[k]) || attention_is_fused(&g->nodes[k]));
+        if (ready)
+            take(c, &g->nodes[i], false);
+    }
+}
+
 static double work_of(const struct part *p)
 {
     double work = (double)tensor_numel(&p->g->out[0]);
@@ -618,9 +519,12 @@ bool match_parts(const struct graph *g, struct arena *a, struct match *out)
     if (g->count > PARTS_NODES)
         return match_no(out, a, "%d nodes are too many to look for products", g->count);
     c = start(g, a, out);
-    while ((product = first_product(c->left)))
+    take_scans(c);
+    while ((product = first_product(c->left))) {
         if (!take_front(c, product))
             return false;
+        take_scans(c);
+    }
     for (int k = 0; k < g->out_count; k++) {
         const struct node *n = graph_node(c->left, g->result[k]);
 

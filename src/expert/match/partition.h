@@ -41,6 +41,8 @@ bool match_sums(const struct graph *g, struct arena *a, double limit, struct mat
 
 /* The tensor a part reads, as the plan has it: "call->in[0]", "t1". */
 const char *part_tensor(const struct parts *p, int from, struct arena *a);
+/* Fills the shape of the part's result, and `fixed` (partition_shapes.c). */
+void part_shape(const struct parts *p, struct part *part, struct arena *a);
 
 struct chain;
 /* Reads the recipes. *steps: those of the main recipe that apply to any of its parts. */
