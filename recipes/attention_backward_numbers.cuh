@@ -3,7 +3,7 @@
 __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
     ${kernel}_numbers(const __grid_constant__ CUtensorMap map_q, const __grid_constant__ CUtensorMap map_k,
                       const __grid_constant__ CUtensorMap map_v, const __grid_constant__ CUtensorMap map_do,
-//! if causal
+//! if counted
                       unsigned *counter,
 //! end
                       int heads, int together, float *lse, float *delta, int padded, $params)

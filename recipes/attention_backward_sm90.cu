@@ -19,6 +19,7 @@
 //! fact planes: operands are split into fp16 parts (attention_split_sm90)
 //! fact o_vectors: rows of dQ, dK and dV are contiguous, start on 16 bytes and are a multiple of 64
 //! fact turns: warpgroups take turns (attention_sm90)
+//! fact counted: blocks take tiles from a counter
 //! fact close: exponents are fused where scores are small (attention_sm90)
 //!
 //! step tensor: multiply on the tensor cores (mma.sync)
@@ -106,20 +107,29 @@ CUTEGEN_PLAN(call)
     int64_t room = (32 << 20) / (keys * (HEAD + HEAD_V) * 2) * $sharing; // heads whose K and V stay in L2 together
     int64_t together = room < 1 ? 1 : cutegen_min(room, heads);
     void *sums = cutegen_workspace(call, heads * steps * TILE * 4);
-//! if causal
+//! if counted
     void *counter = cutegen_workspace(call, 4);
     CUTEGEN_TRY(cutegen_memset(call, counter, 0, 4));
 //! end
     CUTEGEN_TRY(cutegen_memset(call, sums, 0, heads * steps * TILE * 4));
     CUTEGEN_TRY(CUTEGEN_LAUNCH(call, ${kernel}_numbers, cutegen_dim3(cutegen_min(call->device.sm_count, tiles), 1, 1),
                                cutegen_dim3(128 * (GROUPS + 1), 1, 1), SMEM_BYTES, map_q, map_k, map_v, map_o,
-//! if causal
+//! if counted
                                (unsigned *)counter,
 //! end
                                (int)heads, (int)together, (float *)lse, (float *)delta, (int)padded, $args));
-    CUTEGEN_TRY(CUTEGEN_LAUNCH(call, ${kernel}_backward, cutegen_dim3(cutegen_ceil_div(keys, TILE_N) * $key_heads, 1, 1),
-                               cutegen_dim3(384, 1, 1), GRADIENT_BYTES, map_q_step, map_k, map_v, map_do,
-                               (float const *)lse, (float const *)delta, (float *)sums, (int)padded, $args));
+    int64_t tiles_k = cutegen_ceil_div(keys, TILE_N), heads_k = $key_heads;
+//! if causal
+    int64_t filling = cutegen_ceil_div(2 * call->device.sm_count, tiles_k); // heads whose blocks keep all processors busy twice
+    int64_t groups = heads_k < 2 * filling ? 1 : heads_k / filling;
+//! end
+    CUTEGEN_TRY(CUTEGEN_LAUNCH(call, ${kernel}_backward, cutegen_dim3(tiles_k * heads_k, 1, 1), cutegen_dim3(384, 1, 1),
+                               GRADIENT_BYTES, map_q_step, map_k, map_v, map_do, (float const *)lse,
+                               (float const *)delta, (float *)sums, (int)padded,
+//! if causal
+                               (int)groups,
+//! end
+                               $args));
     return CUTEGEN_LAUNCH(call, ${kernel}_finish, cutegen_dim3(heads * steps, 1, 1), cutegen_dim3(256, 1, 1), 0,
                           (float const *)sums, $args);
 //! else

@@ -20,7 +20,11 @@ __device__ inline void add_four(float *to, float a, float b, float c, float d)
 __global__ void __launch_bounds__(384, 1)
     ${kernel}_backward(const __grid_constant__ CUtensorMap map_q, const __grid_constant__ CUtensorMap map_k,
                        const __grid_constant__ CUtensorMap map_v, const __grid_constant__ CUtensorMap map_do,
-                       float const *lse, float const *delta, float *sums, int padded, $params)
+                       float const *lse, float const *delta, float *sums, int padded,
+//! if causal
+                       int groups,
+//! end
+                       $params)
 {
     using Element = $type;
     extern __shared__ unsigned char memory[];
@@ -30,10 +34,15 @@ __global__ void __launch_bounds__(384, 1)
     float *smem_lse = reinterpret_cast<float *>(smem_s + 2 * ROWS * TILE_N), *smem_delta = smem_lse + STEPS * ROWS;
     uint64_t *full_k = reinterpret_cast<uint64_t *>(smem_delta + STEPS * ROWS), *full_q = full_k + 1, *full_o = full_q + STEPS;
     uint64_t *empty = full_o + STEPS;
-    int const tiles = (keys + TILE_N - 1) / TILE_N, h = blockIdx.x / tiles, first = blockIdx.x % tiles * TILE_N;
+    int const tiles = (keys + TILE_N - 1) / TILE_N;
 //! if causal
+    // Heads of K in groups, of a group the longest blocks first: what starts last is short.
+    int const all = gridDim.x / tiles, part = ((int(blockIdx.x) / tiles + 1) * groups - 1) / all;
+    int const front = part * all / groups, some = (part + 1) * all / groups - front, left = blockIdx.x - front * tiles;
+    int const h = front + left % some, first = left / some * TILE_N;
     int const begin = first / ROWS; // earlier queries see none of these keys
 //! else
+    int const h = blockIdx.x / tiles, first = blockIdx.x % tiles * TILE_N;
     int const begin = 0;
 //! end
     int const blocks = (queries + ROWS - 1) / ROWS, steps = cute::max(0, blocks - begin), total = steps * $sharing;

@@ -19,6 +19,8 @@
 //! fact planes: operands are split into fp16 parts (attention_split_sm90)
 //! fact o_vectors: rows of O are contiguous, start on 16 bytes and are a multiple of 64
 //! fact long_heads: heads have more than 64 columns
+//! fact counted: blocks take tiles from a counter
+//! fact many_keys: tiles of K and V have more rows than CuTe has products for without its extension
 //!
 //! step tensor: multiply on the tensor cores (wgmma), tiles brought by TMA
 //!   why: One product of a warpgroup runs while it computes the exponentials of the other; P never leaves the registers.
@@ -53,6 +55,9 @@ constexpr int WARPS = 4;
 
 #ifdef CUTEGEN_DEVICE
 #include <cuda/std/limits>
+//! if tensor and many_keys
+#define CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED // wgmma of other widths than powers of two
+//! end
 #include <cute/tensor.hpp>
 //! if tensor
 #include <cutlass/arch/reg_reconfig.h>
@@ -76,7 +81,7 @@ __device__ inline unsigned pack(float x, float y)
 __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
     ${kernel}_attention(const __grid_constant__ CUtensorMap map_q, const __grid_constant__ CUtensorMap map_k,
                         const __grid_constant__ CUtensorMap map_v,
-//! if causal
+//! if counted
                         unsigned *counter,
 //! end
                         int heads, int together, $out_params)
@@ -305,13 +310,13 @@ CUTEGEN_PLAN(call)
     int64_t heads = $heads, tiles = cutegen_ceil_div(queries, TILE_M) * heads;
     int64_t room = (32 << 20) / (keys * (HEAD + HEAD_V) * 2) * $sharing; // heads whose K and V stay in L2 together
     int64_t together = room < 1 ? 1 : cutegen_min(room, heads);
-//! if causal
+//! if counted
     void *counter = cutegen_workspace(call, 4);
     CUTEGEN_TRY(cutegen_memset(call, counter, 0, 4));
 //! end
     return CUTEGEN_LAUNCH(call, ${kernel}_attention, cutegen_dim3(cutegen_min(call->device.sm_count, tiles), 1, 1),
                           cutegen_dim3(128 * (GROUPS + 1), 1, 1), SMEM_BYTES, map_q, map_k, map_v,
-//! if causal
+//! if counted
                           (unsigned *)counter,
 //! end
                           (int)heads, (int)together, $out_args);

@@ -20,6 +20,8 @@
 //! fact planes: operands are split into fp16 parts
 //! fact o_vectors: rows of O are contiguous and start on 8 bytes
 //! fact turns: warpgroups take turns in issuing products (attention_sm90)
+//! fact counted: blocks take tiles from a counter
+//! fact many_keys: tiles have 160 keys (attention_sm90)
 //! fact roomy: registers suffice for two products at a time
 //!
 //! step tensor: multiply fp16 parts on the tensor cores (wgmma), tiles brought by TMA
@@ -72,7 +74,7 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
     ${kernel}_attention(const __grid_constant__ CUtensorMap map_q, const __grid_constant__ CUtensorMap map_k,
                         const __grid_constant__ CUtensorMap map_v, float const *scales_q, float const *scales_k,
                         float const *scales_v,
-//! if causal
+//! if counted
                         unsigned *counter,
 //! end
                         int heads, int together, $out_params)
@@ -439,7 +441,7 @@ CUTEGEN_PLAN(call)
     void *planes_v = cutegen_workspace(call, size_v * 4), *lost = cutegen_workspace(call, 8);
     void *scales_q = cutegen_workspace(call, heads_q * blocks_q * 4), *scales_k = cutegen_workspace(call, heads_k * blocks_k * 4);
     void *scales_v = cutegen_workspace(call, heads_v * blocks_k * 4);
-//! if causal
+//! if counted
     void *counter = (char *)lost + 4;
 //! end
     CUTEGEN_TRY(cutegen_memset(call, lost, 0, 8));
@@ -464,7 +466,7 @@ CUTEGEN_PLAN(call)
     CUTEGEN_TRY(CUTEGEN_LAUNCH(call, ${kernel}_attention, cutegen_dim3(cutegen_min(call->device.sm_count, tiles), 1, 1),
                                cutegen_dim3(128 * (GROUPS + 1), 1, 1), SMEM_BYTES, map_q, map_k, map_v,
                                (float const *)scales_q, (float const *)scales_k, (float const *)scales_v,
-//! if causal
+//! if counted
                                (unsigned *)counter,
 //! end
                                (int)heads, (int)together, $out_args));

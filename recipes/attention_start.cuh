@@ -11,7 +11,7 @@
     uint64_t *full_q = empty + STAGES, *empty_q = full_q + QUEUE;
     int const group = threadIdx.x / 128;
     Span tile;
-//! if causal
+//! if counted
     uint64_t *full_t = empty_q + QUEUE, *empty_t = full_t + 2;
     Walk walk = {queries, keys, heads, together, int(blockIdx.x), counter, reinterpret_cast<int *>(empty_t + 2), full_t, empty_t, {0, 0}};
 //! else
@@ -19,7 +19,7 @@
 //! end
 
     if (threadIdx.x == 0) {
-//! if causal
+//! if counted
         for (int i = 0; i < 2; ++i) {
             initialize_barrier(full_t[i], 1);
             initialize_barrier(empty_t[i], 128 * GROUPS);

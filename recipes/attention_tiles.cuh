@@ -1,26 +1,5 @@
 // attention_tiles.cuh - tiles of attention in shared memory and their order; a part of attention's recipes for sm_90a.
-constexpr uint64_t USUAL = 0x1000000000000000; // L2 evicts as usual
-
-// (ROWS,COLUMNS,SLOTS), as TMA brings chunks of columns and wgmma reads rows
-template <class T, int ROWS, int COLUMNS, int SLOTS, int APART = ROWS * COLUMNS>
-CUTE_HOST_DEVICE constexpr auto rows_layout()
-{
-    using Atom = conditional_t<COLUMNS % 64 == 0, GMMA::Layout_K_SW128_Atom<T>, GMMA::Layout_K_SW64_Atom<T>>;
-    auto const tile = tile_to_shape(Atom{}, Shape<Int<ROWS>, Int<COLUMNS>>{});
-    return composition(tile.layout_a(), tile.offset(),
-                       make_layout(get<0>(tile.layout_b()), get<1>(tile.layout_b()), make_layout(Int<SLOTS>{}, Int<APART>{})));
-}
-
-// (COLUMNS,ROWS,SLOTS): the same, read by columns
-template <class T, int COLUMNS, int ROWS, int SLOTS, int APART = ROWS * COLUMNS>
-CUTE_HOST_DEVICE constexpr auto columns_layout()
-{
-    using Atom = conditional_t<COLUMNS % 64 == 0, GMMA::Layout_MN_SW128_Atom<T>, GMMA::Layout_MN_SW64_Atom<T>>;
-    auto const tile = tile_to_shape(Atom{}, Shape<Int<COLUMNS>, Int<ROWS>>{}, Step<_2, _1>{});
-    return composition(tile.layout_a(), tile.offset(),
-                       make_layout(get<0>(tile.layout_b()), get<1>(tile.layout_b()), make_layout(Int<SLOTS>{}, Int<APART>{})));
-}
-
+//! include attention_layouts
 // A place in a ring, and the parity of its turn.
 struct Place {
     int slot, turn;
@@ -40,8 +19,9 @@ struct Span {
 // The tiles of a block, one after the other. `together`: heads whose K and V fit the L2 cache.
 struct Walk {
     int queries, keys, heads, together, t; // t: the number of a tile
-//! if causal
-    // Tiles have different lengths: the thread that fetches takes numbers from a counter, and hands them to the others.
+//! if counted
+    // Processors are not equally fast, and causal tiles not equally long: the thread that fetches takes numbers from a
+    // counter, and hands them to the others.
     unsigned *counter;
     volatile int *numbers;
     uint64_t *full, *empty;
@@ -71,7 +51,7 @@ struct Walk {
     // The next tile, for the thread that fetches.
     __device__ bool lead(Span &tile)
     {
-//! if causal
+//! if counted
         wait_barrier(empty[p.slot], p.turn ^ 1);
         numbers[p.slot] = t;
         arrive_barrier(full[p.slot]);
@@ -89,7 +69,7 @@ struct Walk {
     // The next tile, for the threads that compute.
     __device__ bool follow(Span &tile)
     {
-//! if causal
+//! if counted
         wait_barrier(full[p.slot], p.turn);
         t = numbers[p.slot];
         arrive_barrier(empty[p.slot]);

@@ -28,6 +28,17 @@ def attentions(rows: dict[str, dict]) -> None:
               f"| {ours['rms']:.1e} / {columns['default']['rms']:.1e} | {clock}, {float(power):.0f} |")
 
 
+def decodings(rows: dict[str, dict]) -> None:
+    heading("decoding", "ours us", *(f"{n} us" for n in BACKENDS[:3]), "best of PyTorch / ours", "share of the floor, ours / best", "rms error, ours / default")
+    for name, row in rows.items():
+        columns = row["columns"]
+        ours = min((c for n, c in columns.items() if n not in BACKENDS), key=lambda c: c["us"])
+        best = min((c for n, c in columns.items() if n in BACKENDS), key=lambda c: c["us"])
+        theirs = [f"{columns[n]['us']:.1f}" if n in columns else "-" for n in BACKENDS[:3]]
+        print(f"| {name} | {ours['us']:.1f} | {' | '.join(theirs)} | {best['us'] / ours['us']:.3f} | {ours['floor']:.3f} / {best['floor']:.3f} "
+              f"| {ours['rms']:.1e} / {columns['default']['rms']:.1e} |")
+
+
 def blocks(rows: dict[str, dict]) -> None:
     heading("block", "ours us", "eager us", "torch.compile us", "eager / ours", "rms error, ours / eager")
     for name, row in rows.items():
@@ -58,8 +69,12 @@ def main() -> None:
         for name, row in result.items():
             (rows if "columns" in row else whole).setdefault(name, row)
     wanted = args[cut + 1 :]
-    if rows:
-        attentions({n: r for n, r in rows.items() if not wanted or n in wanted})
+    shown = {n: r for n, r in rows.items() if not wanted or n in wanted}
+    whole_rows = {n: r for n, r in shown.items() if "floor" not in r["columns"]["default"]}
+    if whole_rows:
+        attentions(whole_rows)
+    if len(whole_rows) < len(shown):
+        decodings({n: r for n, r in shown.items() if n not in whole_rows})
     if whole:
         blocks({n: r for n, r in whole.items() if "ours" in r and "eager" in r})
 

@@ -119,6 +119,8 @@ void attention_fill_gradient(struct attention *q, struct match *out);
 bool attention_fill_decode(struct attention *q, struct match *out);
 /* Hopper's forms (recipes/attention_sm90.cu, attention_split_sm90.cu). */
 void attention_fill_sm90(struct attention *q, struct match *out);
+/* The tensor map of Q, K or V, and where a tile of it is. */
+void attention_fill_map(struct attention *q, struct scope *s, int t);
 void attention_fill_sm90_gradient(struct attention *q, struct match *out);
 
 #endif

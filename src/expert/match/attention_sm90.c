@@ -12,6 +12,7 @@
 enum {
     SHORTEST_KEYS = 32,
     SMALLEST_WORK = 1 << 14,
+    MANY_KEYS = 2048, /* of which fewer and longer tiles are faster, taken as blocks come to them */
     WIDEST = 256,
     WIDEST_SPLIT = 128, /* more accumulators do not fit in registers twice */
     MOST_HEADS = 65535, /* of a grid's second dimension */
@@ -57,9 +58,9 @@ static bool whole_rows(const struct attention *q, bool words)
     return true;
 }
 
-/* What one tensor's map is made of, and where a tile of it is. */
-static void fill_map(struct attention *q, struct scope *s, int t)
+void attention_fill_map(struct attention *q, struct scope *s, int t)
 {
+    bool half = strcmp(attention_tensor(q, t)->dtype, "f16") == 0;
     const char *name = match_lower(q->names[t], q->a), *modes = "", *place = "";
 
     for (int i = 0; i < ATTENTION_MODES; i++) {
@@ -72,6 +73,7 @@ static void fill_map(struct attention *q, struct scope *s, int t)
         modes = has ? arena_printf(q->a, "%s%sn%d, %s", modes, comma, i, attention_stride(q, t, x))
                     : arena_printf(q->a, "%s%s1, 0", modes, comma);
     }
+    scope_set(s, "map_type", "%s", half ? "CUTEGEN_F16" : "CUTEGEN_BF16");
     scope_set(s, arena_printf(q->a, "%s_modes", name), "%s", modes);
     scope_set(s, arena_printf(q->a, "%s_place", name), "%s", place);
     scope_set(s, arena_printf(q->a, "%s_data", name), "%s", attention_pointer(q, t, false));
@@ -123,7 +125,9 @@ static void fill_sizes(const struct attention *q, struct scope *s, bool words)
 {
     int64_t width = round_up(q->head, 32), width_v = round_up(q->head_v, 32);
     int64_t widest = width > width_v ? width : width_v;
-    int64_t groups = widest <= 64 && !words ? 3 : 2, tile_n = widest > 128 ? 64 : 128;
+    bool many = !words && widest == 128 && q->keys >= MANY_KEYS && !q->core.causal && q->scaled;
+    int64_t groups = widest <= 64 && !words ? 3 : 2;
+    int64_t tile_n = widest > 128 ? 64 : many ? 160 : 128;
     int64_t queue = widest > 128 ? 1 : 2; /* with words: the two planes of one tile */
     int64_t room = SMEM_LIMIT - queue * groups * 64 * width * 2;
     int64_t stages = room / (tile_n * widest * 2);
@@ -137,6 +141,10 @@ static void fill_sizes(const struct attention *q, struct scope *s, bool words)
         scope_fact(s, "roomy");
     if (widest > 64)
         scope_fact(s, "long_heads");
+    if (many)
+        scope_fact(s, "many_keys");
+    if (many || words || q->core.causal)
+        scope_fact(s, "counted");
 }
 
 /* Rows of gradients that can be stored 16 bytes at a time. */
@@ -163,17 +171,18 @@ void attention_fill_sm90_gradient(struct attention *q, struct match *out)
         return;
     out->recipe = "attention_backward_sm90";
     for (int t = AT_O; t <= AT_V; t++)
-        fill_map(q, s, t);
+        attention_fill_map(q, s, t);
     scope_set(s, "tile_n", "128");
     scope_set(s, "width", "%d", (int)width);
     scope_set(s, "width_v", "%d", (int)width);
     stages = (SMEM_LIMIT - 2 * 3 * 64 * width * 2) / (128 * width * 2);
     scope_set(s, "stages", "%d", (int)(stages > MOST_STAGES ? MOST_STAGES : stages));
     scope_set(s, "rows", "%d", width == 64 ? 128 : 64);
-    scope_set(s, "map_type", "%s", half ? "CUTEGEN_F16" : "CUTEGEN_BF16");
     scope_set(s, "wgmma_type", "%s", half ? "F16F16" : "BF16BF16");
     if (whole_gradients(q))
         scope_fact(s, "o_vectors");
+    if (q->core.causal)
+        scope_fact(s, "counted");
 }
 
 void attention_fill_sm90(struct attention *q, struct match *out)
@@ -188,12 +197,11 @@ void attention_fill_sm90(struct attention *q, struct match *out)
     if (words)
         scope_fact(s, "planes");
     for (int t = AT_Q; t <= AT_V; t++) {
-        fill_map(q, s, t);
+        attention_fill_map(q, s, t);
         fill_planes(q, s, t);
     }
     fill_sizes(q, s, words);
     scope_set(s, "sharing", "%s", sharing(q));
-    scope_set(s, "map_type", "%s", half ? "CUTEGEN_F16" : "CUTEGEN_BF16");
     scope_set(s, "wgmma_type", "%s", half ? "F16F16" : "BF16BF16");
     if (whole_rows(q, words))
         scope_fact(s, "o_vectors");
