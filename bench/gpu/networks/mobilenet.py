@@ -18,6 +18,9 @@ class Model(nn.Module):
             layers += layer(channels, channels, 3, stride, channels) + layer(channels, results, 1, 1)
             channels = results
         self.layers, self.head = nn.Sequential(*layers), nn.Linear(channels, CLASSES)
+        for m in self.modules():  # or little of the image is left of the results, beside biases
+            if isinstance(m, nn.Conv2d):
+                nn.init.kaiming_normal_(m.weight, nonlinearity="relu")
         self.eval()
 
     def forward(self, x):

@@ -31,6 +31,9 @@ class Model(nn.Module):
             blocks += [Block(channels, results, stride), Block(results, results, 1)]
             channels = results
         self.blocks, self.head = nn.Sequential(*blocks), nn.Linear(512, CLASSES)
+        for m in self.modules():  # or little of the image is left of the results, beside biases
+            if isinstance(m, nn.Conv2d):
+                nn.init.kaiming_normal_(m.weight, nonlinearity="relu")
         self.eval()
 
     def forward(self, x):

@@ -19,6 +19,9 @@ class Model(nn.Module):
         self.features = nn.Sequential(*layers)
         self.head = nn.Sequential(nn.Linear(512 * side * side, 4096), nn.ReLU(), nn.Dropout(), nn.Linear(4096, 4096), nn.ReLU(),
                                   nn.Dropout(), nn.Linear(4096, CLASSES))
+        for m in self.modules():  # or little of the image is left of the results, beside biases
+            if isinstance(m, nn.Conv2d):
+                nn.init.kaiming_normal_(m.weight, nonlinearity="relu")
         self.eval()
 
     def forward(self, x):
