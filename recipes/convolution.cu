@@ -198,12 +198,16 @@ __device__ inline float convolve($x_type const *x, $w_type const *w, int n, int 
     Tensor mW = make_tensor(make_gmem_ptr(w), make_shape(Int<TAPS_W>{}, Int<TAPS_H>{}, Int<TAPS_D>{}, Int<C_EACH>{}, Int<C_OUT>{})); // (TAPS_W,TAPS_H,TAPS_D,C_EACH,C_OUT)
 //! end
     float total = 0.0f;
+    constexpr bool FEW = C_EACH * TAPS_D * TAPS_H * TAPS_W <= 32; // all loads at once
+    constexpr int EACH_R = FEW ? TAPS_H : 1, EACH_S = FEW ? TAPS_W : 1;
     for (int c = 0; c < C_EACH; ++c) {
         float sum = 0.0f;
         for (int t = 0; t < TAPS_D; ++t) {
             int const at_d = meets(d, t, STRIDE_D, PAD_D, STEP_D, IN_D);
+#pragma unroll EACH_R
             for (int r = 0; r < TAPS_H; ++r) {
                 int const at_h = meets(h, r, STRIDE_H, PAD_H, STEP_H, IN_H);
+#pragma unroll EACH_S
                 for (int s = 0; s < TAPS_W; ++s) {
                     int const at_w = meets(v, s, STRIDE_W, PAD_W, STEP_W, IN_W);
                     if (at_d >= 0 && at_h >= 0 && at_w >= 0)
