@@ -170,6 +170,10 @@ static const struct parts_case {
      3,
      "123",
      {"int64_t shape2[2] = {", "attention_block_2: ", "do_part_3(call, &pool, in3,"}},
+    {"named_mask", /* computed, and given to attention by name */
+     1,
+     "12",
+     {"in2[] = {call->in[0], call->in[1], call->in[2], t1};", "float acc, float in_"}},
     {"lstm",
      0,
      "12",
