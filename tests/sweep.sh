@@ -88,6 +88,7 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
                 "$(python3 "tests/expert/$generator.py" --count)" "$seed" 1
         done
         sweep modules tests/expert/backward_test.sh $cutegen all
+        sweep modules tests/expert/sizes_test.sh $cutegen all
         ;;
     networks)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3

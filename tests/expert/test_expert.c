@@ -17,7 +17,7 @@
 
 /* Sets of steps of longer ladders are sampled; under sanitizers, six times slower, more of them. */
 #ifdef SANITIZED
-enum { FEW_STEPS = 5, SAMPLED_SETS = 31, EACH_LADDER = 2 };
+enum { FEW_STEPS = 5, SAMPLED_SETS = 31, EACH_LADDER = 4 };
 #else
 enum { FEW_STEPS = 8, SAMPLED_SETS = 7, EACH_LADDER = 1 };
 #endif
