@@ -5,7 +5,8 @@
 formula, so that a plan can compute it from the call's tensors.
 
 1. A formula is factor * product of (size + shift)**power, and holds at every size that was tried, the full one included.
-2. A number that varies without such a formula is marked as unknown; it is never treated as a constant.
+2. A number that varies without such a formula is marked as unknown; it is never treated as a constant. So is a graph whose
+   operators themselves depend on sizes (a branch, a loop), and a window whose numbers do.
 3. Sizes are those of the inputs and parameters. Where two dimensions were equal at every size tried, either may be meant:
    both are named, and the user of the formula requires them to be equal.
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -33,11 +35,15 @@ NOT_SIZES = ("seed",)
 CLOSE = 1e-9  # relative
 POWERS = (1.0, -1.0, 0.5, -0.5, 2.0, -2.0)
 SHIFTS = (0, -1, 1)
+# a task's text that may choose its operators by a size
+CHOICES = re.compile(r"\b(if|for|while|match|min|max|range)\b"), re.compile(r"\.shape\b|\.size\(|\.numel\(|\.dim\(|\blen\(")
 # operators whose whole numbers are operands, not dimensions or sizes
 ARITHMETIC = frozenset("""
     mul div add sub rsub pow clamp clamp_min clamp_max lt gt le ge eq ne where remainder fmod
     floor_divide masked_fill scalar_tensor full addcmul addcdiv lerp threshold maximum minimum
     """.split())
+# operators whose whole numbers are windows or choices, besides the pools
+WINDOWS = frozenset("topk kthvalue im2col col2im pixel_shuffle pixel_unshuffle constant_pad_nd".split())
 
 
 @dataclass
@@ -46,6 +52,8 @@ class Point:
 
     sizes: dict[tuple[int, int], int]  # (leaf, dimension) -> size
     nodes: list[Node]
+    way: str = ""  # how it was traced
+    single: bool = False  # one constant was changed
 
 
 def annotate(
@@ -54,16 +62,22 @@ def annotate(
     """Marks every number in the graph's arguments that varies with sizes; returns the list of them."""
     base = _point(graph)
     live = graph.live()
-    if not any(_has_numbers(node) for number, node in enumerate(base.nodes) if number in live):
+    chooses = all(words.search(task.source.text) for words in CHOICES)
+    if not chooses and not any(_has_numbers(node) for number, node in enumerate(base.nodes) if number in live):
         return []  # nothing can follow from sizes: other sizes need not be tried
-    others = [p for p in _points(task, values, fixed, base, seed) if _same_operators(base, p)]
+    points = list(_points(task, values, fixed, base, seed))
+    others = [p for p in points if _same_operators(base, p)]
+    found: list[dict[str, Any]] = []
+    if chooses and _operators_vary(task, values, base, points, seed):
+        _mark_node(next((n for k, n in enumerate(base.nodes) if k in live and n.sources()), None), found, operators=True)
     alone = not others  # it runs at this size only: every number may depend on it
     if alone and not values:
-        return []
-    found: list[dict[str, Any]] = []
+        return found
     for number, node in enumerate(base.nodes):
         if number not in live:
             continue
+        if _windows(node) and any(p.single and _windows(p.nodes[number]) != _windows(node) for p in others):
+            _mark_node(node, found, window=_windows(node))
         if "values" in node.kwargs and (alone or any(_table(p.nodes[number]) != _table(node) for p in others)):
             found.append({"id": len(found), "node": number, "op": node.op, "table": node.shape})
             node.kwargs["of_sizes"] = {"id": found[-1]["id"], "unknown": True}
@@ -85,11 +99,44 @@ def annotate(
     return found
 
 
+def _mark_node(node: Node | None, found: list[dict[str, Any]], **what: Any) -> None:
+    """Marks an operator whose kernel holds at these sizes only."""
+    for arg in [*node.args, *node.kwargs.values()] if node else ():
+        if "node" in arg or "list" in arg:
+            found.append({"id": len(found), "op": node.op if node else "", **what})
+            arg["of_sizes"] = {"id": found[-1]["id"], "unknown": True}
+            return
+
+
+def _windows(node: Node) -> list[Any]:
+    """The numbers of a window, a shift or a choice that are not sizes of tensors: those of a pool, of topk."""
+    if "pool" not in node.name and node.name not in WINDOWS or "adaptive" in node.name or node.op == "input":
+        return []
+    return [arg.get("ints", arg.get("value")) for arg in [*node.args, *node.kwargs.values()] if "ints" in arg or "value" in arg]
+
+
+def _operators_vary(task: Task, values: dict[str, int], base: Point, points: list[Point], seed: int) -> bool:
+    """Does the task do something else at another size? Compared with a trace of the same kind; sizes of 1 have operators of
+    their own in PyTorch. With several constants changed it may be one that is no size: the number of steps of a loop."""
+    again = _run(task, dict(values), seed, _needs_numbers(base))
+    if again is None or not _same_operators(base, again):
+        return False
+    return any(
+        p.single and p.way == again.way and p.sizes.keys() == base.sizes.keys() and not _same_operators(base, p)
+        and not any(size == 1 != base.sizes[place] for place, size in p.sizes.items())
+        for p in points
+    )  # fmt: skip
+
+
 def facts(found: list[dict[str, Any]]) -> list[str]:
     """What a kernel's author must know about them."""
     lines = []
     for f in found:
-        if "table" in f:
+        if "operators" in f:
+            lines.append("the operators themselves depend on sizes: the plan must require the shapes it was written for")
+        elif "window" in f:
+            lines.append(f"the window of {f['op']} depends on sizes: the plan must require the shapes it was written for")
+        elif "table" in f:
             lines.append(
                 f"the numbers of the constant tensor of shape {f['table']} depend on sizes: the plan must require the shapes "
                 "it was written for"
@@ -125,7 +172,7 @@ def _points(
     """The task with one constant changed at a time, with all of them doubled, and as it is written."""
     source = task.source
     now = {**(source.constants or source.literals), **values}
-    needs_numbers = any(n.op == "constant" and n.kwargs for n in base.nodes)
+    needs_numbers = _needs_numbers(base)
     names = [
         n
         for n, v in sorted(now.items(), key=lambda item: -item[1])
@@ -142,6 +189,7 @@ def _points(
             point = tried({name: other}) if count < 2 and other > 0 else None
             if point:
                 count += 1
+                point.single = True
                 yield point
     together = tried({name: 2 * now[name] for name in names}) if len(names) > 1 else None
     if together:
@@ -150,6 +198,10 @@ def _points(
         written = _run(task, dict(fixed), seed, needs_numbers)
         if written:
             yield written
+
+
+def _needs_numbers(base: Point) -> bool:
+    return any(n.op == "constant" and n.kwargs for n in base.nodes)
 
 
 def same_forward(task: Task, seed: int) -> bool:
@@ -191,7 +243,9 @@ def _run(task: Task, values: dict[str, int], seed: int, real: bool) -> Point | N
                 return None  # it would not run on numbers either
             continue
         if graph is not None:
-            return _point(graph)
+            point = _point(graph)
+            point.way = way.__name__
+            return point
     return None
 
 
@@ -243,7 +297,7 @@ def _numbers(node: Node) -> Iterator[tuple[Path, float]]:
 
 
 def _has_numbers(node: Node) -> bool:
-    return "values" in node.kwargs or next(_numbers(node), None) is not None
+    return "values" in node.kwargs or bool(_windows(node)) or next(_numbers(node), None) is not None
 
 
 def _table(node: Node) -> Any:

@@ -55,6 +55,16 @@ fi
 judged epsilon "bad plan" --set ROWS=48 --set COLUMNS=1000
 # no formula found: likewise
 judged logarithm "bad plan" --set ROWS=48 --set COLUMNS=1000
+# at the sizes of the file, of which simt's are a part: right, or the plan says no
+judged weights pass --no-scale
+for task in branch window; do judged $task "bad plan" --no-scale; done
+if [ "${2:-}" = all ]; then
+    for task in numel length product; do judged $task pass --no-scale; done
+    for task in quarter heads; do judged $task "bad plan" --no-scale; done
+fi
+"$program" describe "$root/tests/expert/sizes/branch.py" --device simt >result 2>log
+grep -q "the operators themselves depend on sizes" result
+say $? "the description says that the operators depend on sizes"
 "$program" describe "$root/tests/expert/sizes/logarithm.py" --device simt >result 2>log
 grep -q "depends on sizes in a way that was not found" result
 say $? "the description says that no formula was found"
