@@ -136,14 +136,22 @@ struct cu_function {
     struct cu_function *next;
 };
 
+/* A kernel with an instruction that is refused. */
+struct left_out {
+    const char *kernel;
+    struct error err;
+    struct left_out *next;
+};
+
 struct cu_module {
     struct arena *a;
     struct text ptx;
     const char **kernels;
     size_t kernel_count;
     bool has_variables;
-    struct simt_module *code; /* of all its kernels; NULL: not yet, or one by one */
-    int refused;              /* why code cannot be */
+    struct simt_module *code;  /* of all its kernels; NULL: not yet, or one by one */
+    int refused;               /* why code cannot be */
+    struct left_out *left_out; /* of code */
     struct cu_function *functions;
     struct cu_module *next;
 };

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static struct cu_module *modules;
@@ -26,7 +27,22 @@ static bool is_state(const char *name)
     return true;
 }
 
-static bool line_has_variable(const char *line, const char *end)
+/* It is named a second time. Headers define objects that hold nothing and that no kernel uses. */
+static bool is_used(struct text ptx, const char *name)
+{
+    size_t len = strcspn(name, " \t[;=");
+    const char *end = ptx.data + ptx.len, *at = name + len;
+
+    while ((at = memmem(at, (size_t)(end - at), name, len))) {
+        at += len;
+        if (at == end ||
+            !strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$", *at))
+            return true;
+    }
+    return false;
+}
+
+static bool line_has_variable(struct text ptx, const char *line, const char *end)
 {
     static const char *const skipped[] = {".visible", ".weak", ".extern", ".common"};
     bool space = false;
@@ -51,7 +67,7 @@ static bool line_has_variable(const char *line, const char *end)
             if (!space && !skip)
                 return false;
         } else if (*line != '.' && !(*line >= '0' && *line <= '9')) {
-            return is_state(line);
+            return is_state(line) && is_used(ptx, line);
         }
         line += len;
     }
@@ -65,7 +81,7 @@ static bool has_variables(struct text ptx)
     for (const char *p = ptx.data; p < end;) {
         const char *next = memchr(p, '\n', (size_t)(end - p));
 
-        if (line_has_variable(p, next ? next : end))
+        if (line_has_variable(ptx, p, next ? next : end))
             return true;
         p = next ? next + 1 : end;
     }
@@ -144,29 +160,70 @@ int module_function(struct cu_module *m, const char *name, struct cu_function **
     return CU_NOT_FOUND;
 }
 
+/* Its code, with the kernels named; *refused, if an instruction is: in which of them. */
 static int translate(struct cuda *c, struct cu_module *m, const char *const *names, size_t n,
-                     struct simt_module **out)
+                     struct simt_module **out, const char **refused, struct error *err)
 {
-    struct translate_options opt = {0};
+    struct simt_refusal refusal = {0};
+    struct translate_options opt = {.refusal = &refusal};
     struct simt_built built = {0};
-    struct error err = {0};
     struct arena *a = arena_new();
-    bool ok = simt_compile(m->ptx, names, n, &opt, a, &built, &err) &&
-              simt_load(c->simt, built.so_path, out, &err);
+    bool ok = simt_compile(m->ptx, names, n, &opt, a, &built, err) &&
+              simt_load(c->simt, built.so_path, out, err);
 
+    *refused = NULL;
+    for (size_t i = 0; refusal.kernel && i < n; i++)
+        if (strcmp(names[i], refusal.kernel) == 0)
+            *refused = names[i];
     arena_free(a);
-    if (ok)
-        return CU_OK;
-    report_refusal(c, n == 1 ? names[0] : "module", &err);
-    return err.kind == ERROR_JUDGED ? CU_INVALID_PTX : CU_OPERATING_SYSTEM;
+    return ok ? CU_OK : err->kind == ERROR_JUDGED ? CU_INVALID_PTX : CU_OPERATING_SYSTEM;
 }
 
+static void leave_out(const char **names, size_t *n, const char *name)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < *n; i++)
+        if (names[i] != name)
+            names[kept++] = names[i];
+    *n = kept;
+}
+
+/* A kernel with a refused instruction is left out; it is reported if it is launched. */
 static int module_ready(struct cuda *c, struct cu_module *m)
 {
+    size_t n = m->kernel_count;
+    const char **names;
+
     if (m->code || m->refused)
         return m->refused;
-    m->refused = translate(c, m, (const char *const *)m->kernels, m->kernel_count, &m->code);
-    return m->refused;
+    names = arena_array(m->a, n, sizeof *names);
+    memcpy(names, m->kernels, n * sizeof *names);
+    for (;;) {
+        struct left_out *x = arena_alloc(m->a, sizeof *x);
+
+        m->refused = translate(c, m, names, n, &m->code, &x->kernel, &x->err);
+        if (m->refused && x->kernel && n > 1) {
+            x->next = m->left_out;
+            m->left_out = x;
+            leave_out(names, &n, x->kernel);
+            continue;
+        }
+        if (m->refused)
+            report_refusal(c, n == 1 ? names[0] : "module", &x->err);
+        return m->refused;
+    }
+}
+
+static int kernel_ready(struct cuda *c, struct cu_function *f)
+{
+    struct error err = {0};
+    const char *refused;
+    int rc = translate(c, f->module, &f->name, 1, &f->code, &refused, &err);
+
+    if (rc)
+        report_refusal(c, f->name, &err);
+    return rc;
 }
 
 int function_ready(struct cuda *c, struct cu_function *f)
@@ -175,14 +232,16 @@ int function_ready(struct cuda *c, struct cu_function *f)
 
     if (f->ready)
         return CU_OK;
-    if (f->module->has_variables) {
-        rc = module_ready(c, f->module);
-        f->code = f->module->code;
-    } else {
-        rc = translate(c, f->module, &f->name, 1, &f->code);
-    }
+    rc = f->module->has_variables ? module_ready(c, f->module) : kernel_ready(c, f);
     if (rc)
         return rc;
+    for (const struct left_out *x = f->module->left_out; x; x = x->next)
+        if (strcmp(x->kernel, f->name) == 0) {
+            report_refusal(c, f->name, &x->err);
+            return CU_INVALID_PTX;
+        }
+    if (f->module->has_variables)
+        f->code = f->module->code;
     if (!simt_kernel_info(f->code, f->name, &f->info))
         return CU_NOT_FOUND;
     f->ready = true;
@@ -192,7 +251,8 @@ int function_ready(struct cuda *c, struct cu_function *f)
 int module_variable(struct cuda *c, struct cu_module *m, const char *name, void **base,
                     size_t *bytes)
 {
-    int rc = m->has_variables && m->kernel_count ? module_ready(c, m) : CU_NOT_FOUND;
+    bool named = memmem(m->ptx.data, m->ptx.len, name, strlen(name)) != NULL;
+    int rc = named && m->kernel_count ? module_ready(c, m) : CU_NOT_FOUND;
 
     if (rc)
         return rc;
@@ -206,6 +266,14 @@ int module_variable(struct cuda *c, struct cu_module *m, const char *name, void 
 
 /* ptxas decides how many registers a kernel gets; this is what most need. */
 enum { USUAL_REGISTERS = 32 };
+
+/* Of ".target sm_80": 80. */
+static int ptx_target(struct text ptx)
+{
+    const char *at = memmem(ptx.data, ptx.len < 4096 ? ptx.len : 4096, ".target sm_", 11);
+
+    return at ? (int)strtol(at + 11, NULL, 10) : 0;
+}
 
 int function_attribute(struct cuda *c, struct cu_function *f, int attribute, int *out)
 {
@@ -226,7 +294,9 @@ int function_attribute(struct cuda *c, struct cu_function *f, int attribute, int
     case 4:
         *out = USUAL_REGISTERS;
         return CU_OK;
-    case 5:
+    case 5: /* libraries choose by it which kernels they have */
+        *out = ptx_target(f->module->ptx);
+        return CU_OK;
     case 6:
         *out = c->gpu.major * 10 + c->gpu.minor;
         return CU_OK;

@@ -361,6 +361,29 @@ API int cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_
 }
 PER_THREAD(cudaMemset2DAsync, _ptsz)
 
+static int fill_box(struct cuda *c, void *stream, struct rt_pitched to, int value,
+                    struct rt_extent n)
+{
+    int rc = CU_OK;
+
+    for (size_t z = 0; z < n.depth && !rc; z++)
+        rc = work_fill(c, stream, (char *)to.at + z * to.pitch * to.height, to.pitch,
+                       (unsigned)value & 255, 1, n.width, n.height);
+    return rc;
+}
+
+API int cudaMemset3D(struct rt_pitched to, int value, struct rt_extent n)
+{
+    RUNTIME(fill_box(c, NULL, to, value, n));
+}
+PER_THREAD(cudaMemset3D, _ptds)
+
+API int cudaMemset3DAsync(struct rt_pitched to, int value, struct rt_extent n, void *stream)
+{
+    RUNTIME(fill_box(c, stream, to, value, n));
+}
+PER_THREAD(cudaMemset3DAsync, _ptsz)
+
 /* ---- symbols ---------------------------------------------------------------------------- */
 
 static int copy_symbol(struct cuda *c, const void *symbol, void *host, size_t bytes, size_t offset,
