@@ -8,7 +8,9 @@
  * access is by the same block, block_log.c finds out which threads they were.
  *
  * Blocks that may be ordered (by fences, locks, volatile accesses, clusters) race if the writer has
- * executed no fence since it wrote: without a fence no flag can publish the data.
+ * not published what it wrote: by a fence that comes after the write and something others may see
+ * (an atomic, a strong store) after both, in the order that the block's barriers give. Or if the
+ * other block has since then done nothing by which it could have heard of it.
  *
  * Host threads share the marks. A line is BUSY while it is converted to single words.
  */
@@ -25,7 +27,7 @@ enum { WORDS = SHADOW_LINE / 4 };
 /* Of a line, in the order in which the tables lie behind each other: wide members first. */
 enum {
     LINE_BYTES = 3 * sizeof(uint64_t) + (2 * WORDS + 1) * sizeof(uint32_t) + WORDS,
-    FENCE_BYTES = WORDS * sizeof(uint16_t),
+    WROTE_BYTES = WORDS * sizeof(struct wrote),
 };
 
 struct shadow *shadow_new(uint64_t bytes, bool ever_written)
@@ -50,7 +52,7 @@ void shadow_free(struct shadow *s)
     if (!s)
         return;
     xunmap(s->line, s->lines * LINE_BYTES);
-    xunmap(s->fence, s->lines * FENCE_BYTES);
+    xunmap(s->wrote, s->lines * WROTE_BYTES);
     xfree(s);
 }
 
@@ -87,8 +89,8 @@ void shadow_begin(struct shadow *s, uint64_t blocks, bool orders)
     s->given = marks(blocks) + 2;
     s->reads = s->atoms = false;
     settle_ever(s);
-    if (orders && !s->fence)
-        s->fence = xmap(s->lines * FENCE_BYTES);
+    if (orders && !s->wrote)
+        s->wrote = xmap(s->lines * WROTE_BYTES);
 }
 
 void shadow_ever(struct shadow *s, uint64_t at, uint64_t bytes)
@@ -238,6 +240,11 @@ static inline void mark_read(struct shadow *s, uint64_t line, uint32_t some, uin
 
 static uint32_t my_mark(const struct warp *w, const struct shadow *s)
 {
+    struct blk *b = w->blk;
+    if (b->listens) {
+        b->heard = __atomic_load_n(&w->t->l->said, __ATOMIC_SEQ_CST);
+        b->listens = false;
+    }
     return s->floor + 2 + (uint32_t)(w->blk->index & ((1u << 30) - 1));
 }
 
@@ -299,39 +306,77 @@ static void atom_mark(struct shadow *s, uint64_t word, uint32_t me)
 
 /* ---- blocks that are ordered ---- */
 
-/* Its fences so far; 0 where they are not counted. */
-static uint16_t fences_of(const struct launch *l, uint64_t block)
+void block_publishes(struct warp *w)
 {
-    return l->fences ? (uint16_t)__atomic_load_n(&l->fences[block], __ATOMIC_RELAXED) : 0;
+    struct launch *l = w->t->l;
+    struct blk *b = w->blk;
+    if (!l->published)
+        return;
+    uint32_t *to = l->published + b->index * l->nwarps;
+    for (uint32_t i = 0; i < l->nwarps; i++) {
+        uint32_t time = b->fenced[i] < w->clock[i] ? b->fenced[i] : w->clock[i];
+        if (time > __atomic_load_n(&to[i], __ATOMIC_RELAXED))
+            __atomic_store_n(&to[i], time, __ATOMIC_RELAXED);
+    }
+    b->fence_new = false;
+    __atomic_fetch_add(&l->said, 1, __ATOMIC_SEQ_CST);
 }
 
-static void fence_marks(const struct warp *w, struct shadow *s, uint64_t line, uint32_t some)
+void block_fences(struct warp *w)
 {
-    uint16_t now = fences_of(w->t->l, w->blk->index);
+    struct blk *b = w->blk;
+    if (!w->t->l->published)
+        return;
+    clock_tick(w);
+    for (uint32_t i = 0; i < w->t->l->nwarps; i++)
+        b->fenced[i] = b->fenced[i] > w->clock[i] ? b->fenced[i] : w->clock[i];
+    b->fence_new = b->listens = true;
+    if (w->t->l->clustered)
+        block_publishes(w);
+}
+
+static void wrote_note(const struct warp *w, struct shadow *s, uint64_t word)
+{
+    s->wrote[word] = (struct wrote){.time = w->clock[w->w.id] << 5 | w->w.id,
+                                    .said = __atomic_load_n(&w->t->l->said, __ATOMIC_RELAXED)};
+}
+
+static void wrote_some(const struct warp *w, struct shadow *s, uint64_t line, uint32_t some)
+{
     for (; some; some &= some - 1)
-        s->fence[line * WORDS + (uint64_t)__builtin_ctz(some)] = now;
+        wrote_note(w, s, line * WORDS + (uint64_t)__builtin_ctz(some));
 }
 
-/* Whoever wrote the word has executed a fence since; or that is unknown. */
-static bool word_fenced(const struct launch *l, const struct shadow *s, uint64_t word, uint32_t who)
+/* Whoever wrote the word has published it since; or that is unknown. */
+static bool word_published(const struct launch *l, const struct shadow *s, uint64_t word,
+                           uint32_t who)
 {
-    if (!l->orders)
-        return false;
-    if (!l->fences || !s->fence)
+    if (!l->published || !s->wrote)
         return true;
-    if (fences_of(l, who - s->floor - 2) != s->fence[word])
+    uint32_t by = s->wrote[word].time & 31, time = s->wrote[word].time >> 5;
+    const uint32_t *to = &l->published[(uint64_t)(who - s->floor - 2) * l->nwarps + by];
+    if (__atomic_load_n(to, __ATOMIC_RELAXED) > time)
         return true;
     atomic_thread_fence(memory_order_seq_cst);
-    return fences_of(l, who - s->floor - 2) != s->fence[word];
+    return __atomic_load_n(to, __ATOMIC_RELAXED) > time;
 }
 
-static bool words_fenced(const struct launch *l, const struct shadow *s, uint64_t line,
-                         uint32_t some, uint32_t me)
+/* And this block may have heard of that. */
+static bool word_fenced(const struct warp *w, const struct shadow *s, uint64_t word, uint32_t who)
+{
+    const struct launch *l = w->t->l;
+    if (!l->orders || !word_published(l, s, word, who))
+        return false;
+    return !l->published || !s->wrote || l->clustered || w->blk->heard > s->wrote[word].said;
+}
+
+static bool words_fenced(const struct warp *w, const struct shadow *s, uint64_t line, uint32_t some,
+                         uint32_t me)
 {
     for (; some; some &= some - 1) {
         uint64_t word = line * WORDS + (uint64_t)__builtin_ctz(some);
         uint32_t who = word_mark(s, word);
-        if (who > s->floor + 1 && who != me && !word_fenced(l, s, word, who))
+        if (who > s->floor + 1 && who != me && !word_fenced(w, s, word, who))
             return false;
     }
     return true;
@@ -364,7 +409,7 @@ static inline bool line_free(const struct warp *w, const struct shadow *s, uint6
                              uint32_t some, uint64_t v, uint32_t me, bool write, bool *again)
 {
     const struct launch *l = w->t->l;
-    if (line_other(s, i, some, v, me) && !(l->orders && words_fenced(l, s, i, some, me)))
+    if (line_other(s, i, some, v, me) && !(l->orders && words_fenced(w, s, i, some, me)))
         return false;
     if (atom_marks(s, i, some, me, again) && !l->orders)
         return false;
@@ -374,6 +419,13 @@ static inline bool line_free(const struct warp *w, const struct shadow *s, uint6
     uint64_t read = read_marks(s, i);
     *again |= mark_own(read, some, me);
     return l->orders || !mark_other(s, read, some, me);
+}
+
+/* What comes after a fence may be a flag, even if it is not strong. */
+static inline void tell(struct warp *w, u32 site)
+{
+    if (w->blk->fence_new && !(site_of(w, site)->flags & SW_STRONG))
+        block_publishes(w);
 }
 
 bool shadow_row(struct warp *w, uint64_t at, u32 bytes, u32 site, bool write)
@@ -387,8 +439,10 @@ bool shadow_row(struct warp *w, uint64_t at, u32 bytes, u32 site, bool write)
     uint32_t me = my_mark(w, s), bad = 0;
     uint64_t first = (at - x->lo) / 4, end = first + (uint64_t)bytes * WARP / 4;
     bool strong = site_of(w, site)->flags & SW_STRONG, again = false;
-    if (write)
+    if (write) {
         now_written(w, x);
+        tell(w, site);
+    }
     for (uint64_t i = first / WORDS; i * WORDS < end; i++) {
         uint32_t some = words_in(i, first, end);
         uint64_t v = line_load(s, i);
@@ -397,8 +451,8 @@ bool shadow_row(struct warp *w, uint64_t at, u32 bytes, u32 site, bool write)
             return false;
         if (write && !strong) {
             line_write(s, i, some, v, me);
-            if (s->fence && w->t->l->orders)
-                fence_marks(w, s, i, some);
+            if (s->wrote && w->t->l->orders)
+                wrote_some(w, s, i, some);
         } else if (!strong) {
             mark_read(s, i, some, me);
         }
@@ -447,8 +501,8 @@ static bool line_mine(struct warp *w, struct shadow *s, uint64_t line, uint32_t 
     if (!line_free(w, s, line, some, v, me, true, again))
         return false;
     line_write(s, line, some, v, me);
-    if (s->fence && w->t->l->orders)
-        fence_marks(w, s, line, some);
+    if (s->wrote && w->t->l->orders)
+        wrote_some(w, s, line, some);
     if (s->ever && (__atomic_load_n(&s->ever[line], __ATOMIC_RELAXED) & some) != some)
         __atomic_fetch_or(&s->ever[line], some, __ATOMIC_RELAXED);
     return true;
@@ -505,9 +559,10 @@ static void report_race(struct warp *w, u32 lane, u32 site, uint64_t at, const s
     uint32_t block = who - x->shadow->floor - 2;
     bool same = doing == WRITES && did == WRITES &&
                 store_repeats(w, lane, site, (const void *)(uintptr_t)at);
-    enum simt_finding_kind kind = same                         ? SIMT_SAME_VALUE
-                                  : l->orders && did == WRITES ? SIMT_MISSING_FENCE
-                                                               : SIMT_RACE_GLOBAL;
+    bool fence = l->orders && did == WRITES && !word_published(l, x->shadow, (at - x->lo) / 4, who);
+    enum simt_finding_kind kind = same    ? SIMT_SAME_VALUE
+                                  : fence ? SIMT_MISSING_FENCE
+                                          : SIMT_RACE_GLOBAL;
     struct finding_where at_site = {w, lane, site};
     unsigned long long off = (unsigned long long)(at - x->lo);
     if (who == x->shadow->floor + 1)
@@ -518,9 +573,12 @@ static void report_race(struct warp *w, u32 lane, u32 site, uint64_t at, const s
         finding_add(&at_site, kind, at, x, -1, -1, -1,
                     "%s %s at offset %llu, which block %u of this grid %s too%s", does, x->name,
                     off, block, did == UPDATES ? "updates atomically" : words[did],
-                    same                         ? "; the value is the same"
-                    : kind == SIMT_MISSING_FENCE ? ", without a fence (__threadfence) after it"
-                                                 : "");
+                    same    ? "; the value is the same"
+                    : fence ? ", without a fence (__threadfence) before what tells others of it"
+                    : l->orders && did == WRITES
+                        ? ", and nothing here could have heard of that (an atomic, a volatile or "
+                          "acquiring load)"
+                        : "");
 }
 
 /* Another block wrote these bytes of a word, with nothing to order it. */
@@ -532,7 +590,7 @@ static uint32_t word_race(const struct warp *w, const struct shadow *s, uint64_t
         (owner_of(line_load(s, word / WORDS)) == s->floor + 1 && !(s->part[word] & bytes)))
         return 0;
     *again |= who == me;
-    return who != me && !word_fenced(w->t->l, s, word, who) ? who : 0;
+    return who != me && !word_fenced(w, s, word, who) ? who : 0;
 }
 
 /* False: reported. */
@@ -591,8 +649,8 @@ static void shadow_lane(struct warp *w, u32 lane, struct alloc *x, uint64_t at, 
             line_write(s, c / WORDS, 1u << c % WORDS, line_load(s, c / WORDS), me);
         else
             part_write(s, c, part, me);
-        if (s->fence && w->t->l->orders)
-            s->fence[c] = fences_of(w->t->l, w->blk->index);
+        if (s->wrote && w->t->l->orders)
+            wrote_note(w, s, c);
     }
 }
 
@@ -628,6 +686,8 @@ void shadow_bulk(struct warp *w, u32 lane, const uint64_t *host, u32 bytes, u32 
 void shadow_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site, bool write)
 {
     const struct alloc *x = w->t->cache[site].alloc;
+    if (write)
+        tell(w, site);
     bool again = lanes_shadow(w, m, host, bytes, site, write);
     if (write || !x || !shadow_quiet(x))
         block_log_note(w,

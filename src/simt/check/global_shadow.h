@@ -23,16 +23,21 @@
 
 enum { SHADOW_LINE = 128 };
 
+/* When a word was written. */
+struct wrote {
+    uint32_t time; /* of the warp's clock << 5 | the warp */
+    uint32_t said; /* what was published before */
+};
+
 struct shadow {
     uint64_t *line; /* who << 32 | which words; or "see the words" << 32 */
     uint32_t *word;
-    uint8_t *part;  /* per word: which of its bytes its block wrote */
-    uint64_t *read; /* per line: who << 32 | which words, of the last reader */
-    uint64_t *atom; /* per line: floor + 1 << 32 | which words were updated atomically, */
-    uint32_t *by;   /* and per word who did; floor + 1: several blocks */
-    uint16_t
-        *fence;     /* per word: fences of its block before it wrote; NULL: nothing orders blocks */
-    uint32_t *ever; /* per line: which words were ever written; NULL: all of it was */
+    uint8_t *part;       /* per word: which of its bytes its block wrote */
+    uint64_t *read;      /* per line: who << 32 | which words, of the last reader */
+    uint64_t *atom;      /* per line: floor + 1 << 32 | which words were updated atomically, */
+    uint32_t *by;        /* and per word who did; floor + 1: several blocks */
+    struct wrote *wrote; /* per word, by the last who wrote; NULL: nothing orders blocks */
+    uint32_t *ever;      /* per line: which words were ever written; NULL: all of it was */
     size_t lines, words;
     uint32_t floor;    /* of this launch; floor + 1: see the words; floor + 2 + n: block n */
     uint32_t written;  /* in this launch */

@@ -188,7 +188,9 @@ static void note_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, 
 {
     const struct sw_site *s = site_of(w, site);
     if (s->flags & SW_RELEASE)
-        fence_count(w);
+        block_fences(w);
+    block_publishes(w);
+    block_listens(w);
     if (!atom_locks(s->kind))
         shadow_atomic(w, m, host, bytes, site);
 }

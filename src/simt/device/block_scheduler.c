@@ -357,6 +357,9 @@ static struct blk *blk_start(struct worker *t, uint64_t index)
         b->b.cl_dim[i] = 1;
     }
     if (l->dev->config.check == SIMT_CHECK_FULL) {
+        memset(b->fenced, 0, sizeof b->fenced);
+        b->fence_new = b->listens = false;
+        b->heard = 0;
         memset(b->smem_alloc, 0xff, l->smem_bytes);
         race_reset(b);
     }

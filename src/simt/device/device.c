@@ -22,7 +22,7 @@ static void dev_fence(struct sw_warp *sw, u32 site)
     struct warp *w = warp_of(sw);
     w->last_site = site;
     if (!(site_of(w, site)->kind & FENCE_BLOCK))
-        fence_count(w);
+        block_fences(w);
     if (w->blk->cell)
         lock_releases(w);
     atomic_thread_fence(memory_order_seq_cst);

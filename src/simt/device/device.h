@@ -95,7 +95,10 @@ struct launch {
     uint64_t marks;          /* blocks of the grid */
     bool direct;             /* check full: others also read the cells, so they must be complete */
     bool orders;             /* blocks may be ordered: by fences, locks, clusters */
-    uint32_t *fences;        /* check full, and they may: how many each block executed */
+    bool clustered;          /* clusters of several blocks, which have other ways to meet */
+    uint32_t *published;     /* check full, and they may: by block and warp, what it wrote before
+                              * this time of its clock has a fence and something others may see */
+    uint32_t said;           /* how often anything was published */
     void *grid_space;        /* cooperative: barrier of the grid */
     /* Written for every block, on a line of the host's cache that nothing else is on. */
     char apart[128];
@@ -214,17 +217,21 @@ struct blk {
     uint32_t (*late_at)[WARP];
     uint32_t *late_known; /* LATE_KNOWN entries by hash: most loads come again */
     size_t late_lanes, late_lane_cap;
-    uint16_t *stored, *loaded; /* per word: shared_race_deferred.c */
-    uint8_t *full;             /* per word: all of it was stored to */
-    uint16_t epoch;            /* the first of its marks; continues from block to block */
-    bool quiet;                /* nothing was written since all warps last synchronised */
-    bool armed;                /* and loads without a call are in the warps' logs */
-    uint32_t quiet_reads;      /* loads by call meanwhile */
-    bool dirty;                /* the cells were used */
-    uint32_t flights;          /* asynchronous copies under way, by lane */
-    uint32_t hidden;           /* copies under way not yet in the cells, by instruction */
-    uint32_t gen;              /* barriers completed */
-    uint32_t locks[MAX_WARPS]; /* joined clocks of all releases of locks */
+    uint16_t *stored, *loaded;  /* per word: shared_race_deferred.c */
+    uint8_t *full;              /* per word: all of it was stored to */
+    uint16_t epoch;             /* the first of its marks; continues from block to block */
+    bool quiet;                 /* nothing was written since all warps last synchronised */
+    bool armed;                 /* and loads without a call are in the warps' logs */
+    uint32_t quiet_reads;       /* loads by call meanwhile */
+    bool dirty;                 /* the cells were used */
+    uint32_t flights;           /* asynchronous copies under way, by lane */
+    uint32_t hidden;            /* copies under way not yet in the cells, by instruction */
+    uint32_t gen;               /* barriers completed */
+    uint32_t locks[MAX_WARPS];  /* joined clocks of all releases of locks */
+    uint32_t fenced[MAX_WARPS]; /* what its fences cover */
+    bool fence_new;             /* one since the last that was published */
+    bool listens;               /* it may just have heard of what others published, */
+    uint32_t heard;             /* all before this */
     uint8_t *smem_alloc, *local;
     u64 *logs;
     struct block_log *log;   /* check full: block_log.c */
@@ -330,11 +337,14 @@ static inline void clock_tick(struct warp *w)
         w->log_time = w->clock[w->w.id];
 }
 
+/* Something that others may see: it tells them of all that lies before it and has a fence. */
+void block_publishes(struct warp *w);
 /* The block has executed a fence: what it wrote may be published to others. */
-static inline void fence_count(const struct warp *w)
+void block_fences(struct warp *w);
+/* It may have seen what others published. */
+static inline void block_listens(struct warp *w)
 {
-    if (w->t->l->fences)
-        __atomic_fetch_add(&w->t->l->fences[w->blk->index], 1, __ATOMIC_SEQ_CST);
+    w->blk->listens = true;
 }
 
 /* device.c */

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Blocks whose fences are counted; stack of a warp. */
+/* Warps of a grid that publish; stack of a warp. */
 enum { MAX_FENCED = 1 << 22, MAX_STACK = 256 << 20, GRID_SPACE = 64 };
 
 static bool refuse(struct simt_result *out, struct arena *a, const char *fmt, ...)
@@ -191,7 +191,7 @@ static void begin_shadows(const struct launch *l)
 {
     for (size_t i = 0; i < l->dev->alloc_count; i++)
         if (l->dev->alloc[i].shadow)
-            shadow_begin(l->dev->alloc[i].shadow, l->marks, l->fences != NULL);
+            shadow_begin(l->dev->alloc[i].shadow, l->marks, l->published != NULL);
 }
 
 /* Scales a sample's counters to the whole grid. */
@@ -275,7 +275,7 @@ static bool end_launch(struct launch *l)
         simt_alloc_forget(l->dev, l->grid_space);
     xfree(l->grid_space);
     xfree(l->workers);
-    xfree(l->fences);
+    xfree(l->published);
     buf_release(&l->printed);
     return ok;
 }
@@ -327,8 +327,9 @@ bool simt_launch(struct simt *dev, struct simt_module *m, const struct simt_laun
     int64_t start_us = clock_us();
     l.orders =
         k->strong & SW_K_ORDERS || spec->cluster[0] * spec->cluster[1] * spec->cluster[2] > 1;
-    if (l.orders && dev->config.check == SIMT_CHECK_FULL && l.marks <= MAX_FENCED)
-        l.fences = xmalloc(l.marks * sizeof *l.fences);
+    l.clustered = spec->cluster[0] * spec->cluster[1] * spec->cluster[2] > 1;
+    if (l.orders && dev->config.check == SIMT_CHECK_FULL && l.marks * l.nwarps <= MAX_FENCED)
+        l.published = xmalloc(l.marks * l.nwarps * sizeof *l.published);
     if (spec->cooperative) {
         l.grid_space = xmalloc(GRID_SPACE);
         simt_alloc_register(dev, l.grid_space, GRID_SPACE, "barrier of the grid",

@@ -305,6 +305,7 @@ static inline void may_poll(struct sw_warp *sw, const struct sw_site *s)
         return;
     if (warp_of(sw)->blk->cell && s->space != SW_SHARED)
         lock_acquires(warp_of(sw)); /* it may read what a fence has handed over */
+    block_listens(warp_of(sw));
     warp_of(sw)->polled = true;
     if (sw->fuel > 50)
         sw->fuel = 50;
@@ -505,6 +506,16 @@ static void store_lanes(const struct sw_site *s, u32 m, const uint64_t *host, vo
     }
 }
 
+static void strong_store(struct warp *w, const struct sw_site *s)
+{
+    if (s->flags & SW_RELEASE)
+        block_fences(w);
+    if (s->space != SW_SHARED)
+        block_publishes(w);
+    if (s->flags & SW_RELEASE)
+        lock_releases(w);
+}
+
 static HOT void store(struct sw_warp *sw, u32 m, u32 site, const void *addr)
 {
     struct warp *w = warp_of(sw);
@@ -515,11 +526,8 @@ static HOT void store(struct sw_warp *sw, u32 m, u32 site, const void *addr)
     enum sw_space space;
     struct fast f;
     u32 bytes = (u32)s->esize * s->vec;
-    if (UNLIKELY(s->flags & SW_RELEASE)) {
-        fence_count(w);
-        if (w->blk->cell)
-            lock_releases(w);
-    }
+    if (UNLIKELY(s->flags & (SW_RELEASE | SW_STRONG)) && w->blk->cell)
+        strong_store(w, s);
     if (m != (u32)ALL && few_words(w, s, m, addr, src[0], site, true))
         return;
     if (fast_case(w, s, m, addr, bytes, site, &f) && f.shape == SHAPE_ROW &&
@@ -622,7 +630,7 @@ HOT void dev_sta(struct sw_warp *sw, u32 m, u64 base, u32 wrapped, u32 site)
     struct warp *w = warp_of(sw);
     const struct sw_site *s = site_of(w, site);
     struct fast f;
-    if (affine_row(w, s, m, base, wrapped, site, &f) && !(s->flags & SW_RELEASE) &&
+    if (affine_row(w, s, m, base, wrapped, site, &f) && !(s->flags & (SW_RELEASE | SW_STRONG)) &&
         (f.space == SW_SHARED || !(w->t->cache[site].alloc->flags & SIMT_ALLOC_READONLY)) &&
         checks_done(w, &f, (u32)s->esize * s->vec, site, true)) {
         void *src[8];

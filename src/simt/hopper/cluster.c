@@ -380,7 +380,7 @@ void dev_cl_bar(struct sw_warp *sw, u32 m, u32 kind, u32 site)
         if (h->cl_arrived && check)
             dropped(w, (u32)__builtin_ctz(m), site, SIMT_CLUSTER, 0,
                     "arrives at the cluster barrier twice without waiting");
-        fence_count(w);
+        block_fences(w);
         clock_tick(w);
         memcpy(h->cl_clock, w->clock, sizeof h->cl_clock);
         memcpy(h->cl_fenced, h->fenced, sizeof h->cl_fenced);

@@ -140,6 +140,64 @@ K f_acquire_ok(ARGS)
         out[T] = w[T];
     }
 }
+K f_last_block(ARGS)
+{
+    __shared__ int last;
+    w[B * 64 + T] = T;
+    __threadfence();
+    if (T == 0) last = atomicAdd(&w[1000], 1) == gridDim.x - 1;
+    __syncthreads();
+    if (last) out[T] = w[T] + w[64 + (T ^ 32)]; // BUG:f_last_block race_global|missing_fence grid=2
+}
+K f_last_block_ok(ARGS)
+{
+    __shared__ int last;
+    w[B * 64 + T] = T;
+    __threadfence();
+    __syncthreads();
+    if (T == 0) last = atomicAdd(&w[1000], 1) == gridDim.x - 1;
+    __syncthreads();
+    if (last) out[T] = w[T] + w[64 + (T ^ 32)];
+}
+K f_other_thread(ARGS)
+{
+    volatile int *flag = w + 1000;
+    if (B == 0) {
+        w[T] = T;
+        if (T == 0) { __threadfence(); *flag = 1; }
+    } else {
+        while (!*flag) {}
+        __threadfence();
+        out[T] = w[T]; // BUG:f_other_thread race_global|missing_fence grid=2
+    }
+}
+K f_other_thread_ok(ARGS)
+{
+    volatile int *flag = w + 1000;
+    if (B == 0) {
+        w[T] = T;
+        __syncthreads();
+        if (T == 0) { __threadfence(); *flag = 1; }
+    } else {
+        while (!*flag) {}
+        __threadfence();
+        out[T] = w[T];
+    }
+}
+K f_grid_sync(ARGS)
+{
+    w[B * 64 + T] = T;
+    __syncthreads();
+    out[B * 64 + T] = w[(B * 64 + T + 64) % 192]; // BUG:f_grid_sync race_global|missing_fence grid=3 cooperative=1
+    cg::this_grid().sync();
+}
+K f_grid_sync_ok(ARGS)
+{
+    w[B * 64 + T] = T;
+    cg::this_grid().sync();
+    out[B * 64 + T] = w[(B * 64 + T + 64) % 192];
+}
+
 // ---- global memory ----
 
 K g_far(ARGS)
