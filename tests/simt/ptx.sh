@@ -19,8 +19,10 @@ for f in pointwise reduce tile gemm intrinsics; do
 done
 make_ptx "$here/kernels/bugs_cute.cu" compute_89 -lineinfo
 make_ptx "$here/bugs/bugs.cu" compute_80 -lineinfo
-make_ptx "$here/bugs/attacks.cu" compute_90a -lineinfo
-mv "$here/ptx/bugs.ptx" "$here/ptx/attacks.ptx" "$here/bugs/"
+for f in attacks attacks_async; do
+    make_ptx "$here/bugs/$f.cu" compute_90a -lineinfo
+done
+mv "$here"/ptx/bugs.ptx "$here"/ptx/attacks*.ptx "$here/bugs/"
 for f in bugs parts calls; do # after the other bugs.cu
     make_ptx "$here/kernels/$f.cu" compute_80 -lineinfo
 done
