@@ -122,13 +122,18 @@ __device__ void column_reduce(Acc (&acc)[VEC])
     for (int v = 0; v < VEC; ++v)
         parts[threadIdx.y][v][threadIdx.x] = acc[v];
     __syncthreads();
-    CUTE_UNROLL
-    for (int v = 0; v < VEC; ++v) {
-        acc[v] = parts[0][v][threadIdx.x];
+    // A column's parts are merged by one of its threads: merging exponentials takes as long as many elements.
+    for (int v = threadIdx.y; v < VEC; v += Y) {
+        Acc all = parts[0][v][threadIdx.x];
         CUTE_UNROLL
         for (int k = 1; k < Y; ++k)
-            acc[v].merge(parts[k][v][threadIdx.x]);
+            all.merge(parts[k][v][threadIdx.x]);
+        parts[0][v][threadIdx.x] = all;
     }
+    __syncthreads();
+    CUTE_UNROLL
+    for (int v = 0; v < VEC; ++v)
+        acc[v] = parts[0][v][threadIdx.x];
 //! end
 }
 

@@ -178,6 +178,19 @@ __global__ void __launch_bounds__(384, 1)
         Tensor m$X = make_tensor(make_gmem_ptr($x), make_shape(N, Int<C_OUT>{}, Int<PIXELS>{}), make_stride($n, $k, $p)); // (N,C_OUT,PIXELS)
 //! end
         float const scale[2] = {unscale[(TILE_K == 128 ? half * 64 : 0) + warp * 16 + lane / 4], unscale[(TILE_K == 128 ? half * 64 : 0) + warp * 16 + lane / 4 + 8]};
+//! if early
+        // What follows needs of a thread's two output channels.
+//! each column
+        $value ${x}_of[2];
+//! end
+        CUTE_UNROLL
+        for (int q = 0; q < 2; ++q) {
+            [[maybe_unused]] int const n = 0, k = cute::min(k0 + warp * 16 + lane / 4 + q * 8, C_OUT - 1), p = 0;
+//! each column
+            ${x}_of[q] = $value(m$X(n, k, p));
+//! end
+        }
+//! end
         Turn<PLACES_P> at_p = {0, 0};
 #pragma unroll 1
         for (int t = blockIdx.x; t < tiles; t += gridDim.x) {
@@ -243,13 +256,15 @@ __global__ void __launch_bounds__(384, 1)
                 float result[2];
                 CUTE_UNROLL
                 for (int e = 0; e < 2; ++e) {
-                    float const acc = sum(i + e) * scale[q];
-//! if epilogue
-                    [[maybe_unused]] int const k = cute::min(k0 + row, C_OUT - 1), p = cute::min(p0 + at + e, PIXELS - 1);
-                    result[e] = ${kernel}_finish(acc$finish);
-//! else
-                    result[e] = acc;
+                    float acc = sum(i + e) * scale[q];
+//! if early
+                    acc = ${kernel}_early(acc$early);
 //! end
+//! if late
+                    [[maybe_unused]] int const k = cute::min(k0 + row, C_OUT - 1), p = cute::min(p0 + at + e, PIXELS - 1);
+                    acc = ${kernel}_late(acc$finish);
+//! end
+                    result[e] = acc;
                 }
                 *reinterpret_cast<float2 *>(&sY(row, at % 32, at / 32)) = make_float2(result[0], result[1]);
             }

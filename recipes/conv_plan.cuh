@@ -175,13 +175,13 @@ CUTEGEN_PLAN(call)
     CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_split_x, cutegen_dim3(cutegen_ceil_div(pixels, 256) * PARTS, CHUNKS_X, 1), cutegen_dim3(256, 1, 1), one, 0, flags, CUTEGEN_DATA($x_type const, x), planes_x, state, (int)blocks_x, (int)N, $x_strides));
 //! if wgmma
     struct cutegen_map map_x = rows_map(call, planes_x, CHUNKS_X * ROW, rows, BOX_P);
-    struct cutegen_map map_halo = rows_map(call, planes_x, CHUNKS_X * ROW, rows, 32);
+    struct cutegen_map map_halo = rows_map(call, planes_x, CHUNKS_X * ROW, rows, HALO > 0 ? HALO : 8);
     struct cutegen_map map_w = rows_map(call, planes_w, (int64_t)STEPS * ROW, ROWS, TILE_K);
 //! if bulk
     CUTEGEN_REQUIRE(call, cutegen_aligned(y, 16), "y must start on 16 bytes");
     struct cutegen_map map_y = results_map(call, CUTEGEN_DATA(float, y), N);
 //! end
-    int64_t tiles = cutegen_ceil_div(pixels, TILE_P) * cutegen_ceil_div(ROWS, TILE_K), blocks = cutegen_min(tiles, processors);
+    int64_t tiles = cutegen_ceil_div(pixels, TILE_P) * cutegen_ceil_div(ROWS, TILE_K), blocks = cutegen_min(cutegen_ceil_div(tiles, TEAMS), processors);
 //! end
     // A phase of a transposed convolution after the other; any other has one.
     for (int phase = 0; phase < $phases; phase++) {

@@ -37,19 +37,24 @@ __global__ void __launch_bounds__(384, 1)
     extern __shared__ unsigned char memory[];
     constexpr uint64_t HINT = 0x1000000000000000; // evict as usual
     unsigned const skip = -cast_smem_ptr_to_uint(memory) % 1024; // tiles start on 1024 bytes
-    Element *smem_p = reinterpret_cast<Element *>(memory + skip), *smem_w = smem_p + STAGES_P * SLOT_P;
-    float *smem_y = reinterpret_cast<float *>(smem_w + STAGES_W * SLOT_W);
-    uint64_t *full_p = reinterpret_cast<uint64_t *>(smem_y + OUT_BYTES / 4), *empty_p = full_p + STAGES_P;
-    uint64_t *full_w = empty_p + STAGES_P, *empty_w = full_w + STAGES_W;
-    Phase const phase = {phase_d, phase_h, phase_w};
     int const group = threadIdx.x / 128, pixels = N * WALK;
+//! if apart and single
+    int const team = group == 0 ? threadIdx.x / 32 % TEAMS : group - 1;
+//! else
+    constexpr int team = 0;
+//! end
+    Element *smem_p = reinterpret_cast<Element *>(memory + skip) + team * RING, *smem_w = smem_p + STAGES_P * SLOT_P;
+    float *smem_y = reinterpret_cast<float *>(reinterpret_cast<Element *>(memory + skip) + TEAMS * RING);
+    uint64_t *barriers = reinterpret_cast<uint64_t *>(smem_y + OUT_BYTES / 4); // of each team: full, full, empty, empty
+    uint64_t *full_p = barriers + team * 2 * (STAGES_P + STAGES_W), *full_w = full_p + STAGES_P;
+    uint64_t *empty_p = full_w + STAGES_W, *empty_w = empty_p + STAGES_P;
+    Phase const phase = {phase_d, phase_h, phase_w};
     int const tiles_k = (ROWS + TILE_K - 1) / TILE_K, tiles = (pixels + TILE_P - 1) / TILE_P * tiles_k;
+    int const first_tile = blockIdx.x * TEAMS + team;
 
-    if (threadIdx.x < STAGES_P + STAGES_W) { // a thread for each slot
-        bool const of_p = threadIdx.x < STAGES_P;
-        int const i = of_p ? threadIdx.x : threadIdx.x - STAGES_P;
-        initialize_barrier(of_p ? full_p[i] : full_w[i], 1);
-        initialize_barrier(of_p ? empty_p[i] : empty_w[i], 2);
+    if (threadIdx.x < TEAMS * 2 * (STAGES_P + STAGES_W)) { // a thread for each barrier
+        bool const full = threadIdx.x % (2 * (STAGES_P + STAGES_W)) < STAGES_P + STAGES_W;
+        initialize_barrier(barriers[threadIdx.x], full || TEAMS == 2 ? 1 : 2);
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     }
@@ -66,7 +71,7 @@ __global__ void __launch_bounds__(384, 1)
     }
 //! end
 
-    if (group == 0) { // one thread fetches
+    if (group == 0) { // one thread of each team fetches
         cutlass::arch::warpgroup_reg_dealloc<24>();
         Turn<STAGES_P> at_p = {0, 1};
         Turn<STAGES_W> at_w = {0, 1};
@@ -86,7 +91,7 @@ __global__ void __launch_bounds__(384, 1)
             SM90_TMA_LOAD_2D::copy(&map_w, &full_w[at_w.slot], HINT, smem_w + at_w.slot * SLOT_W, step * ROW, k);
             at_w.next();
         };
-        for (int t = blockIdx.x; threadIdx.x == 0 && t < tiles; t += gridDim.x) {
+        for (int t = first_tile; threadIdx.x % 32 == 0 && threadIdx.x < TEAMS * 32 && t < tiles; t += gridDim.x * TEAMS) {
             int const k0 = t % tiles_k * TILE_K, pixel0 = t / tiles_k * TILE_P;
 //! if grouped
             int const chunk0 = k0 / (ROWS / GROUPS) * CHUNKS;
@@ -133,7 +138,7 @@ __global__ void __launch_bounds__(384, 1)
         auto mma = make_tiled_mma(SM90_64x128x16_F32${wgmma_type}_SS<GMMA::Major::K, GMMA::Major::K>{});
         auto thr = mma.get_slice(thread);
         Tensor sW = make_tensor(make_smem_ptr(smem_w + (TILE_K == 128 ? half * 64 * ROW : 0)), ring_layout<64, SLOT_W, STAGES_W>());             // (64,ROW,STAGES_W)
-        Tensor sP = make_tensor(make_smem_ptr(smem_p + (TILE_K == 128 ? 0 : half * PIECES * PIECE * ROW)), ring_layout<PIECE, SLOT_P, STAGES_P>()); // (PIECE,ROW,STAGES_P)
+        Tensor sP = make_tensor(make_smem_ptr(smem_p + (TILE_K == 128 || TEAMS == 2 ? 0 : half * PIECES * PIECE * ROW)), ring_layout<PIECE, SLOT_P, STAGES_P>()); // (PIECE,ROW,STAGES_P)
         Tensor tCrW = thr.partition_fragment_A(sW); // (MMA,1,ROW/16,STAGES_W)
         Tensor tCrP = thr.partition_fragment_B(sP); // (MMA,1,ROW/16,STAGES_P)
         Tensor sum = make_tensor<float>(Shape<Int<PIECE / 2>, Int<PIECES>>{}); // (MMA,PIECES)
@@ -170,13 +175,20 @@ __global__ void __launch_bounds__(384, 1)
         if (half == 1)
             asm volatile("bar.arrive 1, 256;" ::: "memory");
 //! end
-        for (int t = blockIdx.x; t < tiles; t += gridDim.x) {
+        for (int t = first_tile; t < tiles; t += gridDim.x * TEAMS) {
             int const k0 = t % tiles_k * TILE_K + (TILE_K == 128 ? half * 64 : 0) + warp * 16;
-            int const pixel0 = t / tiles_k * TILE_P + (TILE_K == 128 ? 0 : half * PIECES * PIECE);
+            int const pixel0 = t / tiles_k * TILE_P + (TILE_K == 128 || TEAMS == 2 ? 0 : half * PIECES * PIECE);
             clear(sum);
+//! if narrow or single
+//! include conv_columns
+//! end
             if constexpr (PRODUCTS == 3) {
                 constexpr int LOW = CHANNELS / 16; // where low parts begin, in blocks of 16
                 Tensor acc = partition_fragment_C(mma, Shape<_64, Int<PIECE>>{}); // (MMA,1,1)
+//! if sparse
+                Tensor lost = make_tensor<float>(Shape<Int<PIECE / 2>, Int<PIECES>>{}); // (MMA,PIECES): what additions rounded away
+                clear(lost);
+//! end
                 // Adds COUNT steps. The accumulator truncates, so sums in it are short; small terms come first.
                 auto const multiply = [&](auto count) {
                     constexpr int COUNT = decltype(count)::value;
@@ -229,8 +241,15 @@ __global__ void __launch_bounds__(384, 1)
                             }
                         }
                         CUTE_UNROLL
-                        for (int i = 0; i < size(acc); ++i)
+                        for (int i = 0; i < size(acc); ++i) {
+//! if sparse
+                            float const more = acc(i) - lost(i, piece), before = sum(i, piece);
+                            sum(i, piece) = before + more;
+                            lost(i, piece) = (sum(i, piece) - before) - more;
+//! else
                             sum(i, piece) += acc(i);
+//! end
+                        }
                     }
                 };
                 int left = steps;
@@ -284,6 +303,9 @@ __global__ void __launch_bounds__(384, 1)
                 release();
             }
 
+//! if not narrow and not single
+//! include conv_columns
+//! end
             // Out, 16 channels of 32 pixels at a time: a thread has rows m and m + 8 and two neighbours of every eight pixels.
             float scale[2] = {1.0f, 1.0f};
 //! if not narrow
@@ -304,9 +326,8 @@ __global__ void __launch_bounds__(384, 1)
                     CUTE_UNROLL
                     for (int e = 0; e < 2; ++e) {
                         float const acc = sum(from + e, piece) * scale[q];
-//! if epilogue
-                        [[maybe_unused]] int const n = 0, k = cute::min(k0 + row, C_OUT - 1), p = 0;
-                        result[e] = ${kernel}_finish(acc$finish);
+//! if early
+                        result[e] = ${kernel}_early(acc$early);
 //! else
                         result[e] = acc;
 //! end
@@ -332,6 +353,14 @@ __global__ void __launch_bounds__(384, 1)
             }
 //! else
 //! if aligned
+//! if beside
+            // Loads of other tensors before stores, and for the parts that follow: one after the other, they would take
+            // longer than the products.
+            constexpr int SLOTS = PRODUCTS == 1 && $far_count == 1 ? 3 : $far_count <= 2 ? 2 : 1;
+//! each far
+            $value ${x}_at[SLOTS][16];
+//! end
+//! end
             // Where results of a channel lie next to each other they leave in whole lines: lanes store what was computed up to
             // 31 pixels before.
             constexpr int COUNT = PIECES * PIECE;
@@ -340,16 +369,47 @@ __global__ void __launch_bounds__(384, 1)
             bool const together = begin.p >= 0 && column + COUNT <= WALK_W;
             $y_type *const line = &mY(together ? begin.p : 0, k0 < C_OUT ? k0 : 0, together ? begin.n : 0);
             unsigned const odd = unsigned(reinterpret_cast<uintptr_t>(line) / sizeof($y_type)); // elements after a whole line
+//! if beside
+            auto const bring = [&](int part) { // what a part needs of other tensors
+                CUTE_UNROLL
+                for (int i = 0; i < 16; ++i) {
+                    int const at = part * 32 + lane - int((odd + i * unsigned(PIXELS)) % 32);
+                    bool const there = at >= 0 && at < length && k0 + i < C_OUT;
+                    [[maybe_unused]] int const n = begin.n, k = there ? k0 + i : 0, p = there ? begin.p + at : 0;
+//! each far
+                    ${x}_at[part % SLOTS][i] = $value(m$X(n, k, p));
+//! end
+                }
+            };
+            CUTE_UNROLL
+            for (int part = 0; part < SLOTS - 1; ++part)
+                if (together)
+                    bring(part);
+//! end
             CUTE_UNROLL
             for (int part = 0; part < COUNT / 32 + 1; ++part) {
                 __syncwarp();
                 CUTE_UNROLL
                 for (int i = 0; part < COUNT / 32 && i < 16; i += 2) {
                     int const q = i / 2 % 2, from = part % 4 * 16 + i, piece = part / 4;
+//! if early
+                    float result[2];
+                    CUTE_UNROLL
+                    for (int e = 0; e < 2; ++e) {
+                        float const acc = sum(from + e, piece) * scale[q];
+                        result[e] = ${kernel}_early(acc$early);
+                    }
+                    *reinterpret_cast<float2 *>(&sY(part % 2 * 32 + i / 4 * 8 + lane % 4 * 2, lane / 4 + q * 8)) = make_float2(result[0], result[1]);
+//! else
                     *reinterpret_cast<float2 *>(&sY(part % 2 * 32 + i / 4 * 8 + lane % 4 * 2, lane / 4 + q * 8)) = make_float2(sum(from, piece) * scale[q], sum(from + 1, piece) * scale[q]);
+//! end
                 }
                 __syncwarp();
                 if (together) {
+//! if beside
+                    if (part + SLOTS - 1 < COUNT / 32 + 1)
+                        bring(part + SLOTS - 1);
+//! end
                     float value[16];
                     CUTE_UNROLL
                     for (int i = 0; i < 16; ++i) {
@@ -357,7 +417,6 @@ __global__ void __launch_bounds__(384, 1)
                         value[i] = sY((at < 0 ? lane : at) % 64, i);
                     }
 //! if beside
-                    // All loads of other tensors before the first store: one after the other, they would take longer than the products.
                     float result[16];
                     CUTE_UNROLL
                     for (int i = 0; i < 16; ++i) {
@@ -365,7 +424,7 @@ __global__ void __launch_bounds__(384, 1)
                         bool const there = at >= 0 && at < length && k0 + i < C_OUT;
                         [[maybe_unused]] int const n = begin.n, k = there ? k0 + i : 0, p = there ? begin.p + at : 0;
                         float const acc = value[i];
-                        result[i] = ${kernel}_finish(acc$finish);
+                        result[i] = ${kernel}_late(acc$finish_ahead);
                     }
                     CUTE_UNROLL
                     for (int i = 0; i < 16; ++i) {
@@ -380,8 +439,8 @@ __global__ void __launch_bounds__(384, 1)
                         [[maybe_unused]] int const n = begin.n, p = begin.p + at;
                         float const acc = value[i];
                         if (at >= 0 && at < length && k < C_OUT) {
-//! if epilogue
-                            float const result = ${kernel}_finish(acc$finish);
+//! if late
+                            float const result = ${kernel}_late(acc$finish);
                             line[int64_t(i) * PIXELS + at] = $y_type(result);
 //! else
                             line[int64_t(i) * PIXELS + at] = $y_type(acc);
@@ -397,8 +456,8 @@ __global__ void __launch_bounds__(384, 1)
                         int const k = k0 + i;
                         float const acc = sY(part % 2 * 32 + lane, i);
                         if (k < C_OUT) {
-//! if epilogue
-                            float const result = ${kernel}_finish(acc$finish);
+//! if late
+                            float const result = ${kernel}_late(acc$finish);
                             mY(p, k, n) = $y_type(result);
 //! else
                             mY(p, k, n) = $y_type(acc);
@@ -408,13 +467,44 @@ __global__ void __launch_bounds__(384, 1)
                 }
             }
 //! else
+//! if beside and not interleaved
+            // Loads of other tensors before stores, and for the parts that follow: one after the other, they would take
+            // longer than the products.
+            constexpr int SLOTS = PRODUCTS == 1 && $far_count == 1 ? 3 : $far_count <= 2 ? 2 : 1;
+//! each far
+            $value ${x}_at[SLOTS][16];
+//! end
+            auto const bring = [&](int part) { // what a part needs of other tensors
+                Place const to = place_of(pixel0 + part * 32 + lane, phase, N);
+                CUTE_UNROLL
+                for (int i = 0; i < 16; ++i) {
+                    [[maybe_unused]] int const n = to.p < 0 ? 0 : to.n, k = cute::min(k0 + i, C_OUT - 1), p = to.p < 0 ? 0 : to.p;
+//! each far
+                    ${x}_at[part % SLOTS][i] = $value(m$X(n, k, p));
+//! end
+                }
+            };
+            CUTE_UNROLL
+            for (int part = 0; part < SLOTS - 1; ++part)
+                bring(part);
+//! end
             CUTE_UNROLL
             for (int part = 0; part < PIECES * PIECE / 32; ++part) {
                 __syncwarp();
                 CUTE_UNROLL
                 for (int i = 0; i < 16; i += 2) {
                     int const q = i / 2 % 2, from = part % 4 * 16 + i, piece = part / 4;
+//! if early
+                    float result[2];
+                    CUTE_UNROLL
+                    for (int e = 0; e < 2; ++e) {
+                        float const acc = sum(from + e, piece) * scale[q];
+                        result[e] = ${kernel}_early(acc$early);
+                    }
+                    *reinterpret_cast<float2 *>(&sY(i / 4 * 8 + lane % 4 * 2, lane / 4 + q * 8)) = make_float2(result[0], result[1]);
+//! else
                     *reinterpret_cast<float2 *>(&sY(i / 4 * 8 + lane % 4 * 2, lane / 4 + q * 8)) = make_float2(sum(from, piece) * scale[q], sum(from + 1, piece) * scale[q]);
+//! end
                 }
                 __syncwarp();
 //! if interleaved
@@ -430,19 +520,18 @@ __global__ void __launch_bounds__(384, 1)
                         value[i] = sY(pixel, i * EACH_K + f);
                     if (p < 0)
                         continue;
+//! if late
                     CUTE_UNROLL
-                    for (int i = 0; i < 16 / EACH_K; ++i) {
-                        int const k = k0 / EACH_K + i;
+                    for (int i = 0; i < 16 / EACH_K; ++i) { // all loads before the first store
+                        int const k = cute::min(k0 / EACH_K + i, C_OUT - 1);
                         float const acc = value[i];
-                        if (k < C_OUT) {
-//! if epilogue
-                            float const result = ${kernel}_finish(acc$finish);
-                            mY(p, k, n) = $y_type(result);
-//! else
-                            mY(p, k, n) = $y_type(acc);
-//! end
-                        }
+                        value[i] = ${kernel}_late(acc$finish);
                     }
+//! end
+                    CUTE_UNROLL
+                    for (int i = 0; i < 16 / EACH_K; ++i)
+                        if (k0 / EACH_K + i < C_OUT)
+                            mY(p, k0 / EACH_K + i, n) = $y_type(value[i]);
                 }
             }
 //! else
@@ -452,15 +541,18 @@ __global__ void __launch_bounds__(384, 1)
                 for (int i = 0; i < 16; ++i)
                     value[i] = sY(lane, i);
                 [[maybe_unused]] int const n = to.n, p = to.p;
+//! if beside
+                if (part + SLOTS - 1 < PIECES * PIECE / 32)
+                    bring(part + SLOTS - 1);
+//! end
                 if (p >= 0) {
 //! if beside
-                    // All loads of other tensors before the first store: one after the other, they would take longer than the products.
                     float result[16];
                     CUTE_UNROLL
                     for (int i = 0; i < 16; ++i) {
                         int const k = cute::min(k0 + i, C_OUT - 1);
                         float const acc = value[i];
-                        result[i] = ${kernel}_finish(acc$finish);
+                        result[i] = ${kernel}_late(acc$finish_ahead);
                     }
                     CUTE_UNROLL
                     for (int i = 0; i < 16; ++i)
@@ -472,8 +564,8 @@ __global__ void __launch_bounds__(384, 1)
                         int const k = k0 + i;
                         float const acc = value[i];
                         if (k < C_OUT) {
-//! if epilogue
-                            float const result = ${kernel}_finish(acc$finish);
+//! if late
+                            float const result = ${kernel}_late(acc$finish);
                             mY(p, k, n) = $y_type(result);
 //! else
                             mY(p, k, n) = $y_type(acc);

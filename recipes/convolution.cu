@@ -12,7 +12,10 @@
 //
 //! recipe convolution: sums over taps and channels; sizes are constants, the batch comes from the call
 //! fact epilogue: pointwise operators follow, or a bias
+//! fact early: some of it needs the sum and values of its output channel alone, or a bias
+//! fact late: some of it needs more
 //! fact beside: what follows reads another tensor of the result's size
+//! fact fast: some operator has a fast form
 //! fact narrow: fp16 or bf16, which tensor cores take as they are
 //! fact tf32: the reference may round factors to 11 bits
 //! fact hopper: the device is sm_90
@@ -28,6 +31,7 @@
 //! fact runs: results lie in runs of whole vectors, and what follows needs no position among them
 //! fact wide_rows: results do not lie on whole vectors, but in rows that are longer than a tile
 //! fact small_tiles: tiles of half the pixels occupy the processors better
+//! fact sparse: few of the terms of a step belong to a result's group, so that there are many additions of few terms
 //! fact last: x and y have 16 bits and lie channels last, in whole vectors
 //! fact w_last: weights lie channels last
 //! fact y_last: so does the result
@@ -44,6 +48,10 @@
 //!   why: fp16 has TF32's 11 bits, and the scale stands for its exponent: one product is as accurate as the reference.
 //!   when: tf32 and not narrow
 //!   needs: tensor
+//! step fast_math: use the hardware's exponential and division behind it
+//!   why: With sums of factors of 11 bits, 15 bits of an exponential are enough, and erff alone takes 35 instructions.
+//!   when: epilogue and fast and tf32 and not narrow
+//!   needs: single
 //! step wgmma: multiply by wgmma, fetched by TMA through rings of slots by a thread of its own
 //!   why: Tiles of 128x256 need a third of the traffic, and the computing warps never wait for addresses.
 //!   when: hopper
@@ -56,6 +64,11 @@
 //!   why: The taps of a row read the same pixels, one further each; the tensor core can start at any row of a tile.
 //!   when: shared_taps
 //!   needs: wgmma
+//! step apart: let each warpgroup have tiles and rings of its own
+//!   why: One stores results, and does what follows them, while the other multiplies.
+//!   when: shared_taps and tf32 and not narrow
+//!   likely: never
+//!   needs: share
 //! step boxes: fetch boxes of x from where it lies, store boxes of y by TMA
 //!   why: Channels last is what planes would be; TMA fills borders with zeros and skips what a stride skips.
 //!   when: last
@@ -152,22 +165,7 @@ constexpr int TILE_P = 128; // pixels
 
 using namespace cute;
 
-//! each helper
-// $helper_words
-__device__ inline float $helper(float x)
-{
-    $helper_body
-}
-
-//! end
-//! if epilogue
-// What becomes of one sum.
-__device__ inline float ${kernel}_finish($finish_params)
-{
-    $finish_body
-}
-
-//! end
+//! include conv_finish
 //! if columns
 //! include conv_depthwise
 //! else

@@ -54,7 +54,7 @@ bool chain_open(const struct parts *p, struct arena *a, struct chain **out, unsi
     return true;
 }
 
-/* All compatible steps, except those that reduce accuracy. */
+/* All compatible steps of those that are likely to pay, except those that reduce accuracy. */
 static unsigned top_of(const struct recipe *r, unsigned possible)
 {
     unsigned top = possible;
@@ -74,11 +74,10 @@ static unsigned top_of(const struct recipe *r, unsigned possible)
 static unsigned steps_for(const struct chain *c, int form, unsigned steps)
 {
     const char *main = c->p->at[c->p->main].match.recipe, *recipe = c->p->at[form].match.recipe;
-    bool likely = c->p->likely || strcmp(recipe, "pointwise") == 0;
 
     return strcmp(recipe, main) == 0
                ? steps & c->possible[form]
-               : top_of(&c->recipe[form], c->possible[form] & (likely ? c->likely[form] : ~0u));
+               : top_of(&c->recipe[form], c->possible[form] & c->likely[form]);
 }
 
 /* ---- taking apart ----------------------------------------------------------------- */

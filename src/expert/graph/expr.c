@@ -421,7 +421,7 @@ static bool write_node(struct writer *w, const struct node *n, bool last)
     for (int i = 0; i < count; i++)
         if (operands[i].node && !operands[i].node->value && !write_node(w, operands[i].node, false))
             return false;
-    fast = strstr(n->t.dtype, "f16") ? form->fast16 : form->fast;
+    fast = e->coarse || strstr(n->t.dtype, "f16") ? form->fast16 : form->fast;
     e->has_fast = e->has_fast || fast;
     begin_statement(w, n, last);
     put_form(w, e->fast && fast ? fast : form->exact, operands, count, n, w->out);

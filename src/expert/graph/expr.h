@@ -28,6 +28,7 @@ struct expr {
     bool see_turned;       /* rearrangements do not matter: in functions of one value */
     bool see_through;      /* reshapes do not move elements: checked by the caller */
     bool fast;             /* use the fast forms */
+    bool coarse;           /* those of 16-bit floats for all */
     bool has_fast;         /* out: some operator has one */
     struct names names;    /* that statements may not take */
 };

@@ -11,14 +11,13 @@
 
 #include "base/buf.h"
 #include "expert/match/conv_box.h"
+#include "expert/match/conv_epilogue.h"
 #include "expert/match/match.h"
 
 #include <stdint.h>
 #include <string.h>
 
 enum {
-    CONV_DIMS = 3,
-    CONV_LEAVES = 12,
     LEAST_TERMS = 16,      /* of a sum on tensor cores */
     LEAST_RESULTS = 16,    /* output channels, likewise */
     LEAST_WORK = 1 << 18,  /* multiplications, likewise */
@@ -33,36 +32,10 @@ enum {
     LEAST_RUN = 128,       /* pixels of a run that TMA stores */
     WIDE_ROW = 256,        /* pixels of a tile */
     PROCESSORS = 132,      /* of an H200 */
+    SPARSE_CHANNELS = 8,   /* of a group, in steps of 32 terms */
     TINY = 4,              /* tiles: too few to matter */
     DIRECT_CHANNELS = 128, /* whose weights stay in shared memory */
     MOST_BOX_STRIDE = 8,   /* that TMA skips */
-};
-
-struct conv_leaf {
-    const struct node *node;
-    int input;
-    const char *name;
-    struct axis n, k, p;
-};
-
-struct conv {
-    const struct graph *g;
-    struct arena *a;
-    const struct node *node, *x, *w;
-    int64_t in[CONV_DIMS], out[CONV_DIMS], taps[CONV_DIMS], stride[CONV_DIMS], pad[CONV_DIMS],
-        step[CONV_DIMS];
-    int64_t channels, results, groups;
-    int dims;
-    bool transposed, expand, joined;
-    bool w_last, y_last; /* lie channels last */
-    int64_t rows_each;   /* of the product, for an output channel */
-    struct tensor shape; /* of the result as (batch, channels, pixels) */
-    struct conv_leaf leaves[CONV_LEAVES];
-    int leaf_count;
-    bool biased;
-    const char *special[GRAPH_NODES]; /* by node: its form */
-    struct names names;
-    bool seen[GRAPH_NODES];
 };
 
 bool conv_is(const struct node *n)
@@ -175,116 +148,6 @@ static bool types_fit(struct conv *q, struct match *out)
     return ok || match_no(out, q->a, "a convolution of %s and %s to %s", x, w, y);
 }
 
-static bool same_shape(const struct tensor *a, const struct tensor *b)
-{
-    bool same = a->dims == b->dims;
-
-    for (int d = 0; same && d < a->dims; d++)
-        same = a->shape[d] == b->shape[d];
-    return same;
-}
-
-/* ---- epilogue --------------------------------------------------------------------- */
-
-static bool leaf_add(struct conv *q, const struct node *n, struct view *v, struct match *out)
-{
-    if (q->leaf_count == CONV_LEAVES)
-        return match_no(out, q->a, "more than %d tensors beside the convolution", CONV_LEAVES);
-    if (!expr_value_type(n->t.dtype) || !view_reshape(v, &q->shape))
-        return match_no(out, q->a, "'%s' does not broadcast to the convolution",
-                        q->g->in[v->input].name);
-    q->leaves[q->leaf_count++] = (struct conv_leaf){
-        n,          v->input,   names_add(&q->names, q->g->in[v->input].name, q->a),
-        v->axes[0], v->axes[1], v->axes[2]};
-    return true;
-}
-
-/* The bias, which runs along dimension 1. */
-static bool bias_add(struct conv *q, struct match *out)
-{
-    const struct node *n = graph_arg(q->g, q->node, 2);
-    struct tensor column = q->node->t;
-    struct view v;
-
-    if (!n)
-        return true;
-    for (int d = 0; d < column.dims; d++)
-        column.shape[d] = d == 1 ? q->results : 1;
-    if (!graph_view(q->g, n, &v) || !view_reshape(&v, &column) || !view_expand(&v, &q->node->t))
-        return match_no(out, q->a, "a computed bias");
-    q->biased = true;
-    return leaf_add(q, n, &v, out);
-}
-
-/* A batch norm in inference: a value per channel each of weight, bias, mean and variance. */
-static bool norm_behind(void *owner, const struct node *n, struct match *out)
-{
-    struct conv *q = owner;
-    const char *form = same_shape(&n->t, &q->node->t) ? match_fixed_norm(q->g, n, q->a) : NULL;
-
-    for (size_t arg = 1; form && arg < 5; arg++) {
-        const struct node *given = graph_arg(q->g, n, arg);
-        struct tensor column = q->node->t;
-        struct view v;
-
-        if (!given || q->seen[given - q->g->nodes])
-            continue;
-        for (int d = 0; d < column.dims; d++)
-            column.shape[d] = d == 1 ? q->results : 1;
-        q->seen[given - q->g->nodes] = true;
-        if (!graph_view(q->g, given, &v) || !view_reshape(&v, &column) ||
-            !view_expand(&v, &q->node->t) || !leaf_add(q, given, &v, out))
-            form = NULL;
-    }
-    q->special[n - q->g->nodes] = form;
-    return form != NULL;
-}
-
-static bool leaf_beside(void *owner, const struct node *n, const struct tensor *at,
-                        struct match *out)
-{
-    struct conv *q = owner;
-    struct view v;
-
-    return (graph_view(q->g, n, &v) && view_expand(&v, at) && leaf_add(q, n, &v, out)) ||
-           match_no(out, q->a, "%s beside the convolution", n->op);
-}
-
-static bool fill_epilogue(struct conv *q, struct scope *s, struct match *out)
-{
-    struct expr e = {.g = q->g, .a = q->a, .see_through = true};
-    const struct node *root = graph_node(q->g, q->g->result[0]);
-    const char *params = "float acc", *finish = "", *body;
-
-    memcpy(e.special, q->special, sizeof(e.special));
-    for (int i = 0; i < q->leaf_count; i++) {
-        const char *value = expr_value_type(q->leaves[i].node->t.dtype), *name = q->leaves[i].name;
-
-        if (!q->biased || i > 0)
-            e.leaf[q->leaves[i].node - q->g->nodes] = name;
-        params = arena_printf(q->a, "%s, %s %s", params, value, name);
-        finish =
-            arena_printf(q->a, "%s, %s(m%s(n, k, p))", finish, value, match_capital(name, q->a));
-    }
-    e.leaf[q->node - q->g->nodes] = q->biased ? "sum" : "acc";
-    if (!expr_body(&e, root, &body, &out->why_not))
-        return false;
-    if (q->biased)
-        body = strcmp(body, "return sum;") == 0
-                   ? arena_printf(q->a, "return acc + %s;", q->leaves[0].name)
-                   : arena_printf(q->a, "float const sum = acc + %s;\n%s", q->leaves[0].name, body);
-    if (strcmp(body, "return acc;") != 0)
-        scope_fact(s, "epilogue");
-    for (int i = 0; i < q->leaf_count; i++)
-        if (q->leaves[i].p.stride != 0 && q->leaves[i].p.first != q->leaves[i].p.last)
-            scope_fact(s, "beside");
-    expr_helpers(body, s, q->a);
-    scope_set(s, "finish_params", "%s", params);
-    scope_set(s, "finish_body", "%s", body);
-    scope_set(s, "finish", "%s", finish);
-    return true;
-}
-
 /* ---- slots --------------------------------------------------------------------------- */
 
 static const char letters[CONV_DIMS] = {'d', 'h', 'w'};
@@ -330,7 +193,8 @@ static struct conv_walk walk_of(const struct conv *q, int d)
     w.size = w.size > results ? w.size : results;
     w.size = w.size > results + high ? w.size : results + high;
     if (d == CONV_DIMS - 1 && w.size != q->out[d] && q->out[d] % 4 == 0 && q->out[d] >= LEAST_RUN)
-        w.size = (w.size + 3) / 4 * 4; /* rows of results begin on whole vectors */
+        w.size = q->out[d] % 8 ? (w.size + 3) / 4 * 4  /* rows of results begin on whole vectors */
+                               : (w.size + 7) / 8 * 8; /* or sectors */
     for (uint32_t bits = w.used; bits; bits &= bits - 1)
         w.parts++;
     return w;
@@ -361,10 +225,13 @@ static bool stores_runs(const struct conv *q)
     return ok;
 }
 
-/* Else: are rows so long that most tiles lie in one? */
+/* Else: do most tiles lie in one row? */
 static bool has_wide_rows(const struct conv *q)
 {
-    return strcmp(q->x->t.dtype, "f32") == 0 && walk_of(q, 2).size >= WIDE_ROW && !q->y_last &&
+    int64_t size = walk_of(q, 2).size;
+
+    return strcmp(q->x->t.dtype, "f32") == 0 && (size >= 2 * WIDE_ROW || size == WIDE_ROW) &&
+           !q->y_last &&
            (!q->transposed || (q->stride[0] == 1 && q->stride[1] == 1 && q->stride[2] == 1));
 }
 
@@ -556,7 +423,9 @@ static void fill_forms(struct conv *q, struct scope *s)
         scope_fact(s, "runs");
     else if (has_wide_rows(q))
         scope_fact(s, "wide_rows");
-    if (wants_small_tiles(q))
+    if (!narrow && q->groups > 1 && !grouped && each <= SPARSE_CHANNELS)
+        scope_fact(s, "sparse");
+    if (wants_small_tiles(q) || scope_has(s, "sparse")) /* sparse sums need more registers */
         scope_fact(s, "small_tiles");
     if (is_one_tap(q))
         scope_fact(s, "one_tap");
@@ -733,14 +602,13 @@ static bool fill(struct conv *q, struct match *out)
     fill_sizes(q, s);
     fill_forms(q, s);
     fill_signature(q, s);
-    return fill_epilogue(q, s, out);
+    return conv_fill_epilogue(q, s, out);
 }
 
 bool match_convolution(const struct graph *g, struct arena *a, struct match *out)
 {
     static const char *const taken[] = {"x", "w", "y", "N", "n", "k", "p", "sum", "acc", "state"};
     struct conv *q = arena_alloc(a, sizeof(*q));
-    struct epilogue after;
 
     q->g = g;
     q->a = a;
@@ -761,7 +629,7 @@ bool match_convolution(const struct graph *g, struct arena *a, struct match *out
     q->y_last =
         g->out_count == 1 && !tensor_contiguous(&g->out[0]) && match_channels_last(&g->out[0]);
     if (g->out_count != 1 || !(tensor_contiguous(&g->out[0]) || q->y_last) ||
-        !same_shape(&g->out[0], &q->node->t))
+        !conv_same_shape(&g->out[0], &q->node->t))
         return match_no(out, a, "the output is not the convolution's shape, without gaps");
     q->expand =
         !q->transposed && q->groups == 1 && q->channels <= EXPANDED_CHANNELS && q->taps[2] > 1;
@@ -770,9 +638,5 @@ bool match_convolution(const struct graph *g, struct arena *a, struct match *out
         q->rows_each *= 2;
     q->shape = (struct tensor){
         .dims = 3, .shape = {q->node->t.shape[0], q->results, q->out[0] * q->out[1] * q->out[2]}};
-    after = (struct epilogue){g,          a,           q->node, "convolution", q->seen,
-                              expr_knows, leaf_beside, q,       norm_behind};
-    if (!bias_add(q, out) || !match_epilogue(&after, graph_node(g, g->result[0]), out))
-        return false;
-    return fill(q, out);
+    return conv_read_epilogue(q, out) && fill(q, out);
 }

@@ -680,7 +680,6 @@ bool match_sums(const struct graph *g, struct arena *a, double limit, struct mat
     if (!best)
         return false;
     best->out = out;
-    best->p->likely = true;
     turn_back(best->p);
     finish(best, main);
     return true;

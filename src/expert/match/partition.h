@@ -28,8 +28,7 @@ struct part {
 struct parts {
     struct part at[PARTS_MAX];
     int count;
-    int main;    /* the part with most work: its recipe's steps are the task's */
-    bool likely; /* all others have the steps that are likely to pay; else only pointwise ones */
+    int main; /* the part with most work: its recipe's steps are the task's */
 };
 
 /* False: out->why_not names the part that no recipe covers; NULL: the graph has no product. */
@@ -48,7 +47,7 @@ struct chain;
 /* Reads the recipes. *steps: those of the main recipe that apply to any of its parts. */
 bool chain_open(const struct parts *p, struct arena *a, struct chain **out, unsigned *steps,
                 struct error *err);
-/* Parts of other recipes do not follow `steps`: they have their likely steps or all of them, as far
+/* Parts of other recipes do not follow `steps`: they have their likely steps, as far
  * as these go together and keep accuracy. *literal: see match/size_constants.h. */
 bool chain_compose(const struct chain *c, unsigned steps, struct arena *a, struct text *out,
                    uint64_t *literal, struct error *err);
