@@ -44,11 +44,11 @@ def account(lines, row):
             row[kind(found.group(2))] += int(found.group(1)) / 1000
         elif "waiting for the GPU" in line:
             asked = at
-        elif "the GPU is ours" in line:
+        elif "the GPU is ours" in line or "the GPU is shared" in line:
             row["GPU waited for"] += at - asked if asked else 0
-            asked, held = None, at
+            asked, held = None, (at, "GPU held" if "ours" in line else "GPU shared")
         elif "the GPU is given back" in line and held:
-            row["GPU held"] += at - held
+            row[held[1]] += at - held[0]
             held = None
 
 
@@ -72,7 +72,7 @@ def one(cutegen, out, task, flags, end):
         for key, value in row.items():
             SUMS[key].append(value)
     verdicts = [json.loads(line).get("judgement", {}).get("verdict") for _, line in lines if line.startswith('{"') and '"attempt"' in line[:200]]
-    most = sorted(((v, k) for k, v in row.items() if k not in ("wall", "GPU held", "GPU waited for")), reverse=True)[:5]
+    most = sorted(((v, k) for k, v in row.items() if k not in ("wall", "GPU held", "GPU shared", "GPU waited for")), reverse=True)[:5]
     return (f"{name:16} {row['wall']:6.1f} s  code {code}  {verdicts[-1:]}  held {row['GPU held']:5.1f}  waited {row['GPU waited for']:5.1f}  "
             + ", ".join(f"{k} {v:.1f}" for v, k in most)), code == 0
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lock.c - one holder at a time, across processes; see lock.h. */
+/* lock.c - one holder at a time, or several that share; see lock.h. */
 #include "base/lock.h"
 
 #include "base/clock.h"
@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -34,14 +35,14 @@ static int open_shared(const char *path)
     return fd >= 0 ? fd : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-bool lock_take(const char *path, int wait_ms, struct lock **out, struct error *err)
+static bool take(const char *path, int how, int wait_ms, struct lock **out, struct error *err)
 {
     int64_t start = clock_ms();
     int fd = open_shared(path);
 
     if (fd < 0)
         return error_set(err, ERROR_MACHINE, "cannot open the lock %s: %s", path, strerror(errno));
-    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    while (flock(fd, how | LOCK_NB) != 0) {
         if (errno != EWOULDBLOCK && errno != EINTR) {
             error_set(err, ERROR_MACHINE, "cannot lock %s: %s", path, strerror(errno));
             close(fd);
@@ -56,6 +57,25 @@ bool lock_take(const char *path, int wait_ms, struct lock **out, struct error *e
     *out = xmalloc(sizeof(**out));
     (*out)->fd = fd;
     return true;
+}
+
+bool lock_take(const char *path, int wait_ms, struct lock **out, struct error *err)
+{
+    return take(path, LOCK_EX, wait_ms, out, err);
+}
+
+bool lock_enter(const char *path, bool alone, int wait_ms, struct lock **out, struct error *err)
+{
+    char *gate = xmalloc(strlen(path) + sizeof("-gate"));
+    struct lock *passing = NULL;
+    bool ok;
+
+    snprintf(gate, strlen(path) + sizeof("-gate"), "%s-gate", path);
+    ok = lock_take(gate, wait_ms, &passing, err) &&
+         take(path, alone ? LOCK_EX : LOCK_SH, wait_ms, out, err);
+    lock_drop(passing);
+    xfree(gate);
+    return ok;
 }
 
 void lock_drop(struct lock *l)

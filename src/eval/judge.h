@@ -48,6 +48,9 @@ struct judge_config {
     const char *const
         *baselines; /* "eager" "graph" "compile", NULL-terminated; NULL: eager, graph */
     int cold, warm; /* most samples; 0: 240, 90 */
+    /* judge_measure: called when all is loaded and before anything runs; false: it failed */
+    bool (*turn)(void *of, struct error *err);
+    void *turn_of;
 };
 
 /* How far a draw's buffers are moved, derived from its seed, so that no address reveals the kind of

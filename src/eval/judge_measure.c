@@ -421,6 +421,8 @@ static bool measure_all(struct measuring *m, struct error *err)
         return false;
     if (bad(m))
         return true;
+    if (m->config->turn && !m->config->turn(m->config->turn_of, err))
+        return false;
     if (!draw_and_bind(m, DRAW_FIRST, err) || !time_rounds(m, err))
         return false;
     /* Repeats an unsteady measurement once: a disturbance passes, an unsteady kernel stays

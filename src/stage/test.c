@@ -12,7 +12,7 @@ static bool test(struct stage *st, const struct task *task, const struct candida
     bool ok;
 
     config.accept = accept;
-    if (!workshop_lease(st, err))
+    if (!workshop_share(st, task, err))
         return false;
     do
         ok = judge_test(&config, cand, build, a, out, err);

@@ -63,6 +63,7 @@ struct stage {
     int shape_count, shape_now, shape_main;
     struct warm *warm;  /* the warm server; NULL: everything is started here */
     struct lock *lease; /* held while something runs on the GPU */
+    bool alone;         /* no other command shares it */
 };
 
 /* Asks the model or the built-in engineer (ask.c): fills out->request and out->reply. */
@@ -89,9 +90,11 @@ void workshop_no_code(struct proposal *out, const char *summary, const char *det
  * workshop_oracle(): an oracle with st->load loaded.
  * workshop_renew(): after a failure, true if the oracle was lost with the server and has been
  * replaced: the failed action may be retried.
- * workshop_lease(): on a GPU, waits until no other cutegen uses it; every process that runs or
- * times kernels there holds it. This includes the GPU's memory: workshop_unlease() makes the oracle
- * release its own.
+ * workshop_lease(): on a GPU, waits until no other cutegen uses it: for what takes times.
+ * workshop_share(): waits until no other cutegen is alone with it; several judge side by side. For
+ * a task too large for that (NULL: not yet known) it is workshop_lease(). Every process that runs
+ * kernels there holds one of them. This includes the GPU's memory: workshop_unlease() makes the
+ * oracle release its own.
  * workshop_room(): after a failure, true if it failed for memory that others hold and some of that
  * may be free now: the failed action may be retried.
  */
@@ -99,6 +102,7 @@ const struct child_source *workshop_source(const struct stage *st);
 bool workshop_oracle(struct stage *st, struct arena *a, struct task *out, struct error *err);
 bool workshop_renew(struct stage *st, struct error *err);
 bool workshop_lease(struct stage *st, struct error *err);
+bool workshop_share(struct stage *st, const struct task *task, struct error *err);
 void workshop_unlease(struct stage *st);
 /* The machine on which times are taken, as JSON: {"host"} and on a GPU "gpu_uuid", "driver",
  * "sm_mhz", "memory_mhz", "sm_max_mhz", "temperature_c", as far as the driver says (machine.c). */

@@ -16,7 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LEASE_WAIT_MS = 3600 * 1000 };
+/* SHARERS: a judgement needs about four times the task's bytes, and there may be some of them. */
+enum { LEASE_WAIT_MS = 3600 * 1000, SHARERS = 32 };
 
 /* Waits for memory that another program holds: 1, 2, 4, ... seconds, about ten minutes in all. */
 enum { ROOM_ATTEMPTS = 16, ROOM_FIRST_MS = 1000, ROOM_MOST_MS = 60 * 1000 };
@@ -42,7 +43,8 @@ static const char *load_tag(const struct stage *st, struct arena *a)
     return arena_printf(a, "%s %.12s", path_base(st->load.task_path), hex);
 }
 
-static bool start_and_load(struct stage *st, struct arena *a, struct task *out, struct error *err)
+static bool start_and_load(struct stage *st, bool alone, struct arena *a, struct task *out,
+                           struct error *err)
 {
     bool gpu = st->device.kind == DEVICE_CUDA && !st->device.absent;
     struct oracle_config config = {.python = st->settings.python,
@@ -60,7 +62,7 @@ static bool start_and_load(struct stage *st, struct arena *a, struct task *out, 
         return false;
     if (gpu)
         oracle_ready(st->oracle, st->load.device); /* before others have to wait for it */
-    if (gpu && !workshop_lease(st, err))
+    if (gpu && !(alone ? workshop_lease(st, err) : workshop_share(st, NULL, err)))
         return false;
     ok = oracle_load(st->oracle, &st->load, a, out, err);
     if (!held)
@@ -72,7 +74,7 @@ bool workshop_oracle(struct stage *st, struct arena *a, struct task *out, struct
 {
     struct error first = {0};
 
-    for (int attempt = 0; !start_and_load(st, a, out, &first); attempt++) {
+    for (int attempt = 0; !start_and_load(st, attempt > 0, a, out, &first); attempt++) {
         if (workshop_room(st, attempt, &first))
             continue;
         if (st->oracle && oracle_lost(st->oracle) && workshop_renew(st, err)) {
@@ -99,7 +101,7 @@ bool workshop_renew(struct stage *st, struct error *err)
     st->warm = NULL;
     scratch = arena_new();
     same = arena_alloc(scratch, sizeof *same);
-    ok = start_and_load(st, scratch, same, &why);
+    ok = start_and_load(st, st->alone, scratch, same, &why);
     if (ok) {
         json_decref(same->description);
         *err = (struct error){0};
@@ -111,14 +113,15 @@ bool workshop_renew(struct stage *st, struct error *err)
 /* ---- GPU ----------------------------------------------------------------- */
 
 /* One lease per GPU for all users of the machine. */
-bool workshop_lease(struct stage *st, struct error *err)
+static bool lease(struct stage *st, bool alone, struct error *err)
 {
     const char *dir = access("/run/lock", W_OK) == 0 ? "/run/lock" : "/tmp";
     struct error busy = {0};
     char *path;
 
-    if (st->device.kind != DEVICE_CUDA || st->lease)
+    if (st->device.kind != DEVICE_CUDA || (st->lease && (st->alone || !alone)))
         return true;
+    workshop_unlease(st);
     if (st->device.absent) {
         error_set(err, ERROR_USE, "nothing runs on a %s that is not here", st->device.name);
         return error_hint(err, "--device for:%s is for `describe` and `build`", st->device.name);
@@ -127,13 +130,26 @@ bool workshop_lease(struct stage *st, struct error *err)
                         st->device.place && *st->device.place
                             ? st->device.place
                             : arena_printf(st->a, "%d", st->device.index));
-    if (!lock_take(path, 0, &st->lease, &busy)) {
+    if (!lock_enter(path, alone, 0, &st->lease, &busy)) {
         log_info("waiting for the GPU: another cutegen uses it");
-        if (!lock_take(path, LEASE_WAIT_MS, &st->lease, err))
+        if (!lock_enter(path, alone, LEASE_WAIT_MS, &st->lease, err))
             return false;
     }
-    log_debug("the GPU is ours");
+    st->alone = alone;
+    log_debug(alone ? "the GPU is ours" : "the GPU is shared");
     return true;
+}
+
+bool workshop_lease(struct stage *st, struct error *err)
+{
+    return lease(st, true, err);
+}
+
+bool workshop_share(struct stage *st, const struct task *task, struct error *err)
+{
+    bool large = task && task->bytes_min * SHARERS > (double)st->device.memory_bytes;
+
+    return lease(st, large, err);
 }
 
 void workshop_unlease(struct stage *st)
@@ -144,12 +160,13 @@ void workshop_unlease(struct stage *st)
     }
     lock_drop(st->lease);
     st->lease = NULL;
+    st->alone = false;
 }
 
 /* ---- device memory ------------------------------------------------------- */
 
-/* Who holds the lease is alone with the memory, as far as cutegen goes: the first attempt ends
- * oracles that wait in the server, the others wait for strangers. */
+/* Who holds the lease alone has the memory alone, as far as cutegen goes: the first attempt ends
+ * oracles that wait in the server and those who share, the others wait for strangers. */
 bool workshop_room(struct stage *st, int attempt, struct error *err)
 {
     int wait_ms = attempt < 6 ? ROOM_FIRST_MS << attempt : ROOM_MOST_MS;

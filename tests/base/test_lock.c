@@ -127,6 +127,42 @@ static void several_at_once_take_turns(void **state)
     }
 }
 
+static void who_waits_to_be_alone_is_not_kept_out_by_those_who_share(void **state)
+{
+    struct fixture *f = *state;
+    struct lock *one = NULL, *other = NULL, *late = NULL;
+    int ready[2];
+    char byte;
+    pid_t waiting;
+
+    assert_true(lock_enter(f->path, false, 0, &one, &f->err));
+    assert_true(lock_enter(f->path, false, 0, &other, &f->err));
+    assert_false(lock_enter(f->path, true, 0, &late, &f->err));
+    f->err = (struct error){0};
+    assert_int_equal(pipe(ready), 0);
+    waiting = fork();
+    if (waiting == 0) {
+        lock_drop(one); /* its copies: ours still hold */
+        lock_drop(other);
+        _exit(!lock_enter(f->path, true, -1, &late, &f->err) || write(ready[1], "x", 1) != 1);
+    }
+    while (lock_enter(f->path, false, 0, &late, &f->err)) { /* until it stands at the gate */
+        lock_drop(late);
+        usleep(1000);
+    }
+    f->err = (struct error){0};
+    lock_drop(one);
+    assert_false(lock_enter(f->path, false, 0, &late, &f->err));
+    lock_drop(other);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    waitpid(waiting, NULL, 0);
+    f->err = (struct error){0};
+    assert_true(lock_enter(f->path, false, 20000, &late, &f->err));
+    lock_drop(late);
+    close(ready[0]);
+    close(ready[1]);
+}
+
 static void a_lock_for_all_users_can_be_opened_by_all(void **state)
 {
     struct fixture *f = *state;
@@ -148,6 +184,7 @@ int main(void)
         TEST(whoever_comes_second_is_told),
         TEST(a_holder_that_is_killed_holds_nothing),
         TEST(several_at_once_take_turns),
+        TEST(who_waits_to_be_alone_is_not_kept_out_by_those_who_share),
         TEST(a_lock_for_all_users_can_be_opened_by_all),
     };
 
