@@ -120,8 +120,10 @@ static bool allocate(const struct loader_tensor *t, struct operator_call *call, 
 
     if (torch.empty(t->rank, t->sizes, t->strides, t->dtype, cuda_type, call->device, out)) {
         *out = NULL;
-        return loader_tell("not enough memory for %lld bytes on cuda:%d", (long long)t->bytes,
-                           (int)call->device);
+        return loader_tell(
+            "torch gave no memory, %lld bytes on cuda:%d: too little is left, or this "
+            "is a child of fork (torch says which on stderr)",
+            (long long)t->bytes, (int)call->device);
     }
     if (torch.data(*out, &data))
         return loader_tell("torch does not tell a tensor's address");

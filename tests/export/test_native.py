@@ -328,7 +328,7 @@ class Operator(unittest.TestCase):
         self.space, self.driver, self.asked, self.refusals = f"cutegen_native_{Operator.count}", Driver(), [], []
         self.index = ctypes.CFUNCTYPE(ctypes.c_int32, POINTER, POINTER)(self._index)
         self.stream = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32, POINTER)(self._stream)
-        shim = native.Shim()
+        self.shim = shim = native.Shim()
         shim.functions[native._TORCH.index("aoti_torch_get_device_index")] = native.address(self.index)
         shim.functions[native._TORCH.index("aoti_torch_get_current_cuda_stream")] = native.address(self.stream)
         shim.cuda = shim.find("aoti_torch_device_type_cpu")
@@ -410,6 +410,23 @@ class Operator(unittest.TestCase):
         self.driver.result["launch"] = 719
         with self.assertRaisesRegex(RuntimeError, "driver error 719"):
             self.run_(self.aligned(), self.aligned())
+
+    def test_memory_that_torch_does_not_give_is_told_and_the_next_call_works(self):
+        none = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, POINTER, POINTER, *[ctypes.c_int32] * 3, POINTER)(lambda *args: 1)
+        keep.append(none)
+
+        def torch_has(functions):
+            self.native.library.loader_torch(native.table(functions), len(functions), self.shim.cuda(), self.native.dtypes["u8"])
+
+        self.addCleanup(torch_has, self.shim.functions)
+        functions = list(self.shim.functions)
+        functions[native._TORCH.index("aoti_torch_empty_strided")] = native.address(none)
+        torch_has(functions)
+        with self.assertRaisesRegex(RuntimeError, "torch gave no memory, 128 bytes on cuda:0.*fork"):
+            self.run_(self.aligned(), self.aligned())
+        self.assertEqual(self.driver.named("launch"), [])
+        torch_has(self.shim.functions)
+        self.assertEqual(tuple(self.run_(self.aligned(), self.aligned()).shape), (4, 8))
 
 
 keep = []  # torch keeps the kernels; their functions must stay
