@@ -7,6 +7,7 @@ __device__ inline float quick_exp2(float x)
     return y;
 }
 
+//! if not tma
 // Rows of K or V on their way to a warp's ring; what lies outside becomes zero.
 template <int COLUMNS, int WIDE, class Global, class Shared>
 __device__ inline void fetch_keys(Global const &from, Shared const &to, int first, int count)
@@ -36,10 +37,18 @@ __device__ inline void fetch_keys(Global const &from, Shared const &to, int firs
     }
 }
 
+//! end
 // A block has a part of the keys, for ROWS queries of the heads that share them. Each warp takes every WARPS-th tile of it.
 __global__ void __launch_bounds__(WARPS * 32)
-    ${kernel}_decode(float *sums, float2 *tops, int splits, int span, $params)
+    ${kernel}_decode(
+//! if tma
+                     const __grid_constant__ CUtensorMap map_k, const __grid_constant__ CUtensorMap map_v,
+//! end
+                     float *sums, float2 *tops, int splits, int span, $params)
 {
+//! if early
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); // its blocks wait for the end of these
+//! end
     using Element = $type;
     extern __shared__ uint4 shared[];
     Element *smem_q = reinterpret_cast<Element *>(shared), *ring = smem_q + TALL * PITCH;
@@ -53,21 +62,31 @@ __global__ void __launch_bounds__(WARPS * 32)
 //! end
     int const last = end > first ? (end - first + TILE_N - 1) / TILE_N : 0; // tiles
     Tensor sQ = make_tensor(make_smem_ptr(smem_q), make_shape(Int<TALL>{}, Int<WIDTH>{}), make_stride(Int<PITCH>{}, _1{})); // (TALL,WIDTH)
+//! if tma
+    ring += (-cast_smem_ptr_to_uint(ring) % 1024u) / sizeof(Element);
+    Tensor sK = make_tensor(make_smem_ptr(ring + warp * STAGES * SLOT), rows_layout<Element, TILE_N, WIDTH, STAGES, SLOT>()); // (TILE_N,WIDTH,STAGES)
+    Tensor sVt = make_tensor(make_smem_ptr(ring + warp * STAGES * SLOT + TILE_N * WIDTH), columns_layout<Element, WIDTH_V, TILE_N, STAGES, SLOT>()); // (WIDTH_V,TILE_N,STAGES)
+    uint64_t *full = reinterpret_cast<uint64_t *>(ring + WARPS * STAGES * SLOT) + warp * STAGES; // a warp's own
+    if (lane == 0) {
+        for (int s = 0; s < STAGES; ++s)
+            initialize_barrier(full[s], 1);
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    }
+    __syncwarp();
+//! else
     Tensor sK = make_tensor(make_smem_ptr(ring + warp * STAGES * SLOT), make_shape(Int<TILE_N>{}, Int<WIDTH>{}, Int<STAGES>{}),
                             make_stride(Int<PITCH>{}, _1{}, Int<SLOT>{})); // (TILE_N,WIDTH,STAGES)
     Tensor sV = make_tensor(make_smem_ptr(ring + warp * STAGES * SLOT + TILE_N * PITCH), make_shape(Int<TILE_N>{}, Int<WIDTH_V>{}, Int<STAGES>{}),
                             make_stride(Int<PITCH_V>{}, _1{}, Int<SLOT>{})); // (TILE_N,WIDTH_V,STAGES)
+//! end
 
-    for (int i = threadIdx.x; i < TALL * WIDTH; i += WARPS * 32) {
-        [[maybe_unused]] int const r = row0 + i / WIDTH, l = head * $shared + r % $shared, m = r / $shared;
-        $places
-        Tensor mQ = make_tensor(make_gmem_ptr(Q + ($q_at)), make_shape(queries, Int<HEAD>{}), make_stride($q_row, $q_col)); // (queries,HEAD)
-        sQ(i / WIDTH, i % WIDTH) = i < ROWS * WIDTH && r < rows && i % WIDTH < HEAD ? mQ(m, i % WIDTH) : Element(0.0f);
-    }
     [[maybe_unused]] int const l = head * $shared;
     $places
+//! if not tma
     Tensor mK = make_tensor(make_gmem_ptr(K + ($k_at)), make_shape(keys, Int<HEAD>{}), make_stride($k_row, _1{})); // (keys,HEAD)
     Tensor mV = make_tensor(make_gmem_ptr(V + ($v_at)), make_shape(keys, Int<HEAD_V>{}), make_stride($v_row, _1{})); // (keys,HEAD_V)
+//! end
 //! if paged
     Tensor mT = make_tensor(make_gmem_ptr(Table + ($table_at)), make_shape(keys / PAGE), make_stride($table_col)); // (pages of a sequence)
     auto const page_of = [&](int tile) { // where tile `tile` lies; a place from the end counts as in PyTorch
@@ -85,12 +104,25 @@ __global__ void __launch_bounds__(WARPS * 32)
             fetch_keys<HEAD, WIDTH>(pK, sK(_, _, slot), n % PAGE, end - n);
             fetch_keys<HEAD_V, WIDTH_V>(pV, sV(_, _, slot), n % PAGE, end - n);
             page = page_of(tile + WARPS);
+//! elif tma
+            if (lane == 0) { // all of them: what lies behind the keys is zero
+                set_barrier_transaction_bytes(full[slot], TILE_N * (WIDTH + WIDTH_V) * 2);
+                Element *to = ring + (warp * STAGES + slot) * SLOT;
+                CUTE_UNROLL
+                for (int c = 0; c < WIDTH / CHUNK; ++c)
+                    SM90_TMA_LOAD_5D::copy(&map_k, &full[slot], USUAL, to + c * TILE_N * CHUNK, c * CHUNK, n, $k_place);
+                CUTE_UNROLL
+                for (int c = 0; c < WIDTH_V / CHUNK_V; ++c)
+                    SM90_TMA_LOAD_5D::copy(&map_v, &full[slot], USUAL, to + TILE_N * (WIDTH + c * CHUNK_V), c * CHUNK_V, n, $v_place);
+            }
 //! else
             fetch_keys<HEAD, WIDTH>(mK, sK(_, _, slot), n, end - n);
             fetch_keys<HEAD_V, WIDTH_V>(mV, sV(_, _, slot), n, end - n);
 //! end
         }
+//! if not tma
         cp_async_fence();
+//! end
     };
     // A score of row r of the tile and key n, in units of log 2.
     auto const score_of = [&](int r, int n, float product) {
@@ -114,9 +146,19 @@ __global__ void __launch_bounds__(WARPS * 32)
     CUTE_UNROLL
     for (int s = 0; s < STAGES - 1; ++s)
         fetch(warp + s * WARPS, s);
+    for (int i = threadIdx.x; i < TALL * WIDTH / VECTOR; i += WARPS * 32) { // meanwhile Q, 16 bytes at a time
+        int const r = row0 + i / (WIDTH / VECTOR), c = i % (WIDTH / VECTOR) * VECTOR;
+        [[maybe_unused]] int const l = head * $shared + r % $shared, m = r / $shared;
+        $places
+        Tensor mQ = make_tensor(make_gmem_ptr(Q + ($q_at)), make_shape(queries, Int<HEAD>{}), make_stride($q_row, $q_col)); // (queries,HEAD)
+        bool const inside = i / (WIDTH / VECTOR) < ROWS && r < rows && c < HEAD;
+        *reinterpret_cast<uint4 *>(&sQ(i / (WIDTH / VECTOR), c)) = inside ? *reinterpret_cast<uint4 const *>(&mQ(m, c)) : make_uint4(0, 0, 0, 0);
+    }
     __syncthreads(); // Q has come
 //! if narrow
+//! if not tma
     Tensor sVt = make_tensor(sV.data(), make_shape(Int<WIDTH_V>{}, Int<TILE_N>{}, Int<STAGES>{}), make_stride(_1{}, Int<PITCH_V>{}, Int<SLOT>{})); // (WIDTH_V,TILE_N,STAGES)
+//! end
     auto mma = make_tiled_mma($mma{}, Layout<Shape<_1, _1, _1>>{}, Tile<_16, _16, _16>{});
     auto thr = mma.get_slice(lane);
     Tensor tSrQ = thr.partition_fragment_A(sQ); // (MMA,1,WIDTH/16)
@@ -143,10 +185,19 @@ __global__ void __launch_bounds__(WARPS * 32)
     CUTE_UNROLL
     for (int r = 0; r < HALVES; ++r)
         best[r] = UNSEEN, sum[r] = 0.0f;
-    for (int tile = warp, slot = 0; tile < last; tile += WARPS, slot = slot + 1 == STAGES ? 0 : slot + 1) {
+//! if tma
+    int turn = 0;
+//! end
+    for (int tile = warp, slot = 0; tile < last; tile += WARPS) {
+//! if tma
+        __syncwarp(); // all lanes are done with the tile before
+        fetch(tile + (STAGES - 1) * WARPS, slot == 0 ? STAGES - 1 : slot - 1);
+        wait_barrier(full[slot], turn);
+//! else
         cp_async_wait<STAGES - 2>();
         __syncwarp(); // the tile has come, and all lanes are done with the one before
         fetch(tile + (STAGES - 1) * WARPS, slot == 0 ? STAGES - 1 : slot - 1);
+//! end
         clear(scores);
         copy(copy_k, tXsK(_, _, _, slot), tXrK);
         CUTE_UNROLL
@@ -193,6 +244,10 @@ __global__ void __launch_bounds__(WARPS * 32)
         }
 //! end
         gemm(mma, tOrP(_, _, 0), tOrV(_, _, 0), out);
+        slot = slot + 1 == STAGES ? 0 : slot + 1;
+//! if tma
+        turn ^= slot == 0;
+//! end
     }
     CUTE_UNROLL
     for (int r = 0; r < HALVES; ++r) {
@@ -280,10 +335,9 @@ __global__ void __launch_bounds__(WARPS * 32)
     // What the warps found, side by side in the ring's place.
     Tensor sO = make_tensor(make_smem_ptr(reinterpret_cast<float *>(ring)), make_shape(Int<WARPS>{}, Int<ROWS>{}, Int<HEAD_V>{}), LayoutRight{}); // (WARPS,ROWS,HEAD_V)
     Tensor sT = make_tensor(make_smem_ptr(reinterpret_cast<float2 *>(reinterpret_cast<float *>(ring) + WARPS * ROWS * HEAD_V)), make_shape(Int<WARPS>{}, Int<ROWS>{}), LayoutRight{}); // (WARPS,ROWS): maximum, sum
-//! if early
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-//! end
+//! if not tma
     cp_async_wait<0>();
+//! end
     __syncthreads(); // all are done with their rings
 //! if narrow
     CUTE_UNROLL
@@ -306,56 +360,85 @@ __global__ void __launch_bounds__(WARPS * 32)
     }
 //! end
     __syncthreads();
-    for (int i = threadIdx.x; i < ROWS * HEAD_V; i += WARPS * 32) {
-        [[maybe_unused]] int const r = i / HEAD_V, n = i % HEAD_V, row = row0 + r, l = head * $shared + row % $shared, m = row / $shared;
+    for (int i = threadIdx.x; i < ROWS * HEAD_V / 4; i += WARPS * 32) { // four columns of a row
+        [[maybe_unused]] int const r = i / (HEAD_V / 4), n = i % (HEAD_V / 4) * 4, row = row0 + r, l = head * $shared + row % $shared, m = row / $shared;
         $places
-        float top = UNSEEN, total = 0.0f, value = 0.0f;
+        if (row >= rows)
+            break;
+        float top = UNSEEN, total = 0.0f, value[4] = {};
         CUTE_UNROLL
         for (int w = 0; w < WARPS; ++w)
             top = fmaxf(top, sT(w, r).x);
         CUTE_UNROLL
         for (int w = 0; w < WARPS; ++w) {
             float const worth = exp2f(sT(w, r).x - (top > MINUS_INFINITY ? top : 0.0f));
+            float4 const x = *reinterpret_cast<float4 const *>(&sO(w, r, n));
             total += sT(w, r).y * worth;
-            value += sO(w, r, n) * worth;
+            value[0] += x.x * worth, value[1] += x.y * worth, value[2] += x.z * worth, value[3] += x.w * worth;
         }
-        if (row >= rows)
-            continue;
         int64_t const at = (int64_t(part) * (gridDim.x / tiles / splits) + head) * rows + row;
         if (splits == 1) {
             Tensor mO = make_tensor(make_gmem_ptr(O + ($o_at)), make_shape(queries, Int<HEAD_V>{}), make_stride($o_row, $o_col)); // (queries,HEAD_V)
-            mO(m, n) = Element(finish_row(value, total));
+            CUTE_UNROLL
+            for (int j = 0; j < 4; ++j)
+                mO(m, n + j) = Element(finish_row(value[j], total));
         } else {
-            sums[at * HEAD_V + n] = value;
+            *reinterpret_cast<float4 *>(sums + at * HEAD_V + n) = make_float4(value[0], value[1], value[2], value[3]);
             if (n == 0)
                 tops[at] = make_float2(top, total);
         }
     }
 }
 
-// Brings the parts of one row together, a block per row.
-__global__ void __launch_bounds__(128)
+// Brings the parts of one row together, a block per row: a thread has a part's weight, then four columns of every DOWN-th part.
+__global__ void __launch_bounds__(PARTS)
     ${kernel}_merge(float const *sums, float2 const *tops, int splits, $params)
 {
+    constexpr int ACROSS = HEAD_V / 4, DOWN = PARTS / ACROSS < 8 ? PARTS / ACROSS : 8;
+    __shared__ float weights[PARTS], peaks[PARTS / 32], totals[PARTS / 32];
+    __shared__ float4 partial[DOWN * ACROSS];
     int const rows = queries * $shared, row = blockIdx.x % rows, l = blockIdx.x / rows * $shared + row % $shared, m = row / $shared;
+    int const lane = threadIdx.x % 32, warp = threadIdx.x / 32, c = threadIdx.x % ACROSS, down = threadIdx.x / ACROSS;
     $places
     Tensor mO = make_tensor(make_gmem_ptr(O + ($o_at)), make_shape(queries, Int<HEAD_V>{}), make_stride($o_row, $o_col)); // (queries,HEAD_V)
-    Tensor mS = make_tensor(make_gmem_ptr(sums + int64_t(blockIdx.x) * HEAD_V), make_shape(splits, Int<HEAD_V>{}), make_stride(int64_t(gridDim.x) * HEAD_V, _1{})); // (splits,HEAD_V)
+    Tensor mS = make_tensor(make_gmem_ptr(reinterpret_cast<float4 const *>(sums) + int64_t(blockIdx.x) * ACROSS), make_shape(splits, Int<ACROSS>{}), make_stride(int64_t(gridDim.x) * ACROSS, _1{})); // (splits,ACROSS)
     Tensor mT = make_tensor(make_gmem_ptr(tops + blockIdx.x), make_shape(splits), make_stride(gridDim.x)); // (splits): maximum, sum
-    float top = UNSEEN, total = 0.0f;
 
 //! if early
     asm volatile("griddepcontrol.wait;" ::: "memory"); // all parts are there
 //! end
-    for (int s = 0; s < splits; ++s)
-        top = fmaxf(top, mT(s).x);
-    float const base = top > MINUS_INFINITY ? top : 0.0f;
-    for (int s = 0; s < splits; ++s)
-        total += mT(s).y * exp2f(mT(s).x - base);
-    for (int n = threadIdx.x; n < HEAD_V; n += 128) {
+    float2 const mine = threadIdx.x < splits ? mT(threadIdx.x) : make_float2(UNSEEN, 0.0f);
+    float top = warp_max(mine.x), total = 0.0f;
+    if (lane == 0)
+        peaks[warp] = top;
+    __syncthreads();
+    CUTE_UNROLL
+    for (int i = 0; i < PARTS / 32; ++i)
+        top = fmaxf(top, peaks[i]);
+    float const worth = exp2f(mine.x - (top > MINUS_INFINITY ? top : 0.0f)), share = warp_sum(mine.y * worth);
+    weights[threadIdx.x] = worth;
+    if (lane == 0)
+        totals[warp] = share;
+    __syncthreads();
+    if (down < DOWN) {
+        float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+#pragma unroll 8
+        for (int s = down; s < splits; s += DOWN) {
+            float4 const x = mS(s, c);
+            float const w = weights[s];
+            v.x = fmaf(x.x, w, v.x), v.y = fmaf(x.y, w, v.y), v.z = fmaf(x.z, w, v.z), v.w = fmaf(x.w, w, v.w);
+        }
+        partial[threadIdx.x] = v;
+    }
+    __syncthreads();
+    CUTE_UNROLL
+    for (int i = 0; i < PARTS / 32; ++i)
+        total += totals[i];
+    for (int n = threadIdx.x; n < HEAD_V; n += PARTS) {
         float value = 0.0f;
-        for (int s = 0; s < splits; ++s)
-            value = fmaf(mS(s, n), exp2f(mT(s).x - base), value);
+        CUTE_UNROLL
+        for (int d = 0; d < DOWN; ++d)
+            value += reinterpret_cast<float const *>(partial)[d * HEAD_V + n];
         mO(m, n) = $type(finish_row(value, total));
     }
 }

@@ -20,7 +20,6 @@
 //! fact o_vectors: rows of O are contiguous, start on 16 bytes and are a multiple of 64
 //! fact long_heads: heads have more than 64 columns
 //! fact counted: blocks take tiles from a counter
-//! fact many_keys: tiles of K and V have more rows than CuTe has products for without its extension
 //!
 //! step tensor: multiply on the tensor cores (wgmma), tiles brought by TMA
 //!   why: One product of a warpgroup runs while it computes the exponentials of the other; P never leaves the registers.
@@ -55,9 +54,6 @@ constexpr int WARPS = 4;
 
 #ifdef CUTEGEN_DEVICE
 #include <cuda/std/limits>
-//! if tensor and many_keys
-#define CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED // wgmma of other widths than powers of two
-//! end
 #include <cute/tensor.hpp>
 //! if tensor
 #include <cutlass/arch/reg_reconfig.h>

@@ -14,6 +14,7 @@
 enum {
     FIRST_ARCH = 80,      /* cp.async, mma.sync */
     FIRST_DEPENDENT = 90, /* griddepcontrol */
+    TMA = 90,             /* which reaches the speed of memory sooner than cp.async does */
     FEWEST_KEYS = 128,
     WIDEST = 256,
     MOST_ROWS = 16,      /* of one tile of mma.sync */
@@ -65,6 +66,11 @@ bool attention_fill_decode(struct attention *q, struct match *out)
     scope_set(s, "fit", "%d", shared_memory(q->g));
     if (q->g->arch >= FIRST_DEPENDENT)
         scope_fact(s, "dependent");
+    if (q->g->arch == TMA && !words && !q->page) {
+        scope_fact(s, "tma");
+        attention_fill_map(q, s, AT_K);
+        attention_fill_map(q, s, AT_V);
+    }
     out->recipe = "attention_decode";
     return true;
 }
