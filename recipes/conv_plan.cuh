@@ -181,7 +181,7 @@ CUTEGEN_PLAN(call)
     CUTEGEN_REQUIRE(call, cutegen_aligned(y, 16), "y must start on 16 bytes");
     struct cutegen_map map_y = results_map(call, CUTEGEN_DATA(float, y), N);
 //! end
-    int64_t tiles = cutegen_ceil_div(pixels, TILE_P) * cutegen_ceil_div(ROWS, TILE_K), blocks = cutegen_min(cutegen_ceil_div(tiles, TEAMS), processors);
+    int64_t tiles = cutegen_ceil_div(pixels, TILE_P) * cutegen_ceil_div(ROWS, TILE_K), blocks = cutegen_min(tiles, processors);
 //! end
     // A phase of a transposed convolution after the other; any other has one.
     for (int phase = 0; phase < $phases; phase++) {

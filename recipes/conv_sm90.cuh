@@ -37,24 +37,19 @@ __global__ void __launch_bounds__(384, 1)
     extern __shared__ unsigned char memory[];
     constexpr uint64_t HINT = 0x1000000000000000; // evict as usual
     unsigned const skip = -cast_smem_ptr_to_uint(memory) % 1024; // tiles start on 1024 bytes
-    int const group = threadIdx.x / 128, pixels = N * WALK;
-//! if apart and single
-    int const team = group == 0 ? threadIdx.x / 32 % TEAMS : group - 1;
-//! else
-    constexpr int team = 0;
-//! end
-    Element *smem_p = reinterpret_cast<Element *>(memory + skip) + team * RING, *smem_w = smem_p + STAGES_P * SLOT_P;
-    float *smem_y = reinterpret_cast<float *>(reinterpret_cast<Element *>(memory + skip) + TEAMS * RING);
-    uint64_t *barriers = reinterpret_cast<uint64_t *>(smem_y + OUT_BYTES / 4); // of each team: full, full, empty, empty
-    uint64_t *full_p = barriers + team * 2 * (STAGES_P + STAGES_W), *full_w = full_p + STAGES_P;
-    uint64_t *empty_p = full_w + STAGES_W, *empty_w = empty_p + STAGES_P;
+    Element *smem_p = reinterpret_cast<Element *>(memory + skip), *smem_w = smem_p + STAGES_P * SLOT_P;
+    float *smem_y = reinterpret_cast<float *>(smem_w + STAGES_W * SLOT_W);
+    uint64_t *full_p = reinterpret_cast<uint64_t *>(smem_y + OUT_BYTES / 4), *empty_p = full_p + STAGES_P;
+    uint64_t *full_w = empty_p + STAGES_P, *empty_w = full_w + STAGES_W;
     Phase const phase = {phase_d, phase_h, phase_w};
+    int const group = threadIdx.x / 128, pixels = N * WALK;
     int const tiles_k = (ROWS + TILE_K - 1) / TILE_K, tiles = (pixels + TILE_P - 1) / TILE_P * tiles_k;
-    int const first_tile = blockIdx.x * TEAMS + team;
 
-    if (threadIdx.x < TEAMS * 2 * (STAGES_P + STAGES_W)) { // a thread for each barrier
-        bool const full = threadIdx.x % (2 * (STAGES_P + STAGES_W)) < STAGES_P + STAGES_W;
-        initialize_barrier(barriers[threadIdx.x], full || TEAMS == 2 ? 1 : 2);
+    if (threadIdx.x < STAGES_P + STAGES_W) { // a thread for each slot
+        bool const of_p = threadIdx.x < STAGES_P;
+        int const i = of_p ? threadIdx.x : threadIdx.x - STAGES_P;
+        initialize_barrier(of_p ? full_p[i] : full_w[i], 1);
+        initialize_barrier(of_p ? empty_p[i] : empty_w[i], 2);
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     }
@@ -71,7 +66,7 @@ __global__ void __launch_bounds__(384, 1)
     }
 //! end
 
-    if (group == 0) { // one thread of each team fetches
+    if (group == 0) { // one thread fetches
         cutlass::arch::warpgroup_reg_dealloc<24>();
         Turn<STAGES_P> at_p = {0, 1};
         Turn<STAGES_W> at_w = {0, 1};
@@ -91,7 +86,7 @@ __global__ void __launch_bounds__(384, 1)
             SM90_TMA_LOAD_2D::copy(&map_w, &full_w[at_w.slot], HINT, smem_w + at_w.slot * SLOT_W, step * ROW, k);
             at_w.next();
         };
-        for (int t = first_tile; threadIdx.x % 32 == 0 && threadIdx.x < TEAMS * 32 && t < tiles; t += gridDim.x * TEAMS) {
+        for (int t = blockIdx.x; threadIdx.x == 0 && t < tiles; t += gridDim.x) {
             int const k0 = t % tiles_k * TILE_K, pixel0 = t / tiles_k * TILE_P;
 //! if grouped
             int const chunk0 = k0 / (ROWS / GROUPS) * CHUNKS;
@@ -138,7 +133,7 @@ __global__ void __launch_bounds__(384, 1)
         auto mma = make_tiled_mma(SM90_64x128x16_F32${wgmma_type}_SS<GMMA::Major::K, GMMA::Major::K>{});
         auto thr = mma.get_slice(thread);
         Tensor sW = make_tensor(make_smem_ptr(smem_w + (TILE_K == 128 ? half * 64 * ROW : 0)), ring_layout<64, SLOT_W, STAGES_W>());             // (64,ROW,STAGES_W)
-        Tensor sP = make_tensor(make_smem_ptr(smem_p + (TILE_K == 128 || TEAMS == 2 ? 0 : half * PIECES * PIECE * ROW)), ring_layout<PIECE, SLOT_P, STAGES_P>()); // (PIECE,ROW,STAGES_P)
+        Tensor sP = make_tensor(make_smem_ptr(smem_p + (TILE_K == 128 ? 0 : half * PIECES * PIECE * ROW)), ring_layout<PIECE, SLOT_P, STAGES_P>()); // (PIECE,ROW,STAGES_P)
         Tensor tCrW = thr.partition_fragment_A(sW); // (MMA,1,ROW/16,STAGES_W)
         Tensor tCrP = thr.partition_fragment_B(sP); // (MMA,1,ROW/16,STAGES_P)
         Tensor sum = make_tensor<float>(Shape<Int<PIECE / 2>, Int<PIECES>>{}); // (MMA,PIECES)
@@ -175,9 +170,9 @@ __global__ void __launch_bounds__(384, 1)
         if (half == 1)
             asm volatile("bar.arrive 1, 256;" ::: "memory");
 //! end
-        for (int t = first_tile; t < tiles; t += gridDim.x * TEAMS) {
+        for (int t = blockIdx.x; t < tiles; t += gridDim.x) {
             int const k0 = t % tiles_k * TILE_K + (TILE_K == 128 ? half * 64 : 0) + warp * 16;
-            int const pixel0 = t / tiles_k * TILE_P + (TILE_K == 128 || TEAMS == 2 ? 0 : half * PIECES * PIECE);
+            int const pixel0 = t / tiles_k * TILE_P + (TILE_K == 128 ? 0 : half * PIECES * PIECE);
             clear(sum);
 //! if narrow or single
 //! include conv_columns

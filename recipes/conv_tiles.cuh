@@ -5,16 +5,10 @@ constexpr int PIECES = 1;   // of a warpgroup: tiles are few
 //! else
 constexpr int PIECES = 2;   // of a warpgroup
 //! end
-//! if apart and single
-constexpr int TEAMS = 2;    // of a warpgroup and a fetching thread, each with tiles and rings of its own
-constexpr int TILE_K = 64;  // output channels
-constexpr int TILE_P = 128 * PIECES; // pixels
-//! elif few_rows
-constexpr int TEAMS = 1;    // both warpgroups share tiles and rings
+//! if few_rows
 constexpr int TILE_K = 64;  // output channels
 constexpr int TILE_P = 256 * PIECES; // pixels, half of them of each warpgroup
 //! else
-constexpr int TEAMS = 1;    // both warpgroups share tiles and rings
 constexpr int TILE_K = 128; // output channels, 64 of each warpgroup
 constexpr int TILE_P = 128 * PIECES; // pixels
 //! end
@@ -43,9 +37,7 @@ constexpr int OUT_BYTES = 8 * 16 * PITCH * 4;
 //! end
 constexpr int ROOM = 232448 - 1024 - 512 - OUT_BYTES;
 // Slots: two or more of pixels must fit, and weights are needed for every tap of them.
-//! if apart and single
-constexpr int STAGES_W = (ROOM / TEAMS - 2 * SLOT_P * 2 >= 3 * 64 / ROW * SLOT_W * 2 ? 3 : 2) * (64 / ROW);
-//! elif share and bulk
+//! if share and bulk
 constexpr int WANTED_W = (TILE_K == 128 ? 5 : 7) * (64 / ROW), STAGES_W = WANTED_W < 12 ? WANTED_W : 12;
 //! elif share and aligned
 constexpr int WANTED_W = (TILE_K == 128 ? 5 : 6) * (64 / ROW), STAGES_W = WANTED_W < 12 ? WANTED_W : 12;
@@ -54,10 +46,9 @@ constexpr int WANTED_W = (TILE_K == 128 ? 6 : 8) * (64 / ROW), STAGES_W = WANTED
 //! else
 constexpr int WANTED_W = (TILE_K == 128 ? 4 : 6) * (64 / ROW), STAGES_W = WANTED_W < 12 ? WANTED_W : 12;
 //! end
-constexpr int FITTING_P = (ROOM / TEAMS - STAGES_W * SLOT_W * 2) / (SLOT_P * 2), STAGES_P = FITTING_P < 8 ? FITTING_P : 8;
+constexpr int FITTING_P = (ROOM - STAGES_W * SLOT_W * 2) / (SLOT_P * 2), STAGES_P = FITTING_P < 8 ? FITTING_P : 8;
 static_assert(STAGES_P >= 2, "one slot of pixels must be filled while another is multiplied");
-constexpr int RING = STAGES_P * SLOT_P + STAGES_W * SLOT_W; // elements of a team
-constexpr int SMEM_BYTES = 1024 + TEAMS * RING * 2 + OUT_BYTES + 512;
+constexpr int SMEM_BYTES = 1024 + (STAGES_P * SLOT_P + STAGES_W * SLOT_W) * 2 + OUT_BYTES + 512;
 // Steps of a sum between two additions into fp32 registers: 32 terms, or 64 of long sums, whose rounding matters more.
 //! if transposed
 constexpr int SUMMED = C_EACH * TAPS_D * TAPS_H * TAPS_W / (STRIDE_D * STRIDE_H * STRIDE_W); // terms of a result

@@ -64,11 +64,6 @@
 //!   why: The taps of a row read the same pixels, one further each; the tensor core can start at any row of a tile.
 //!   when: shared_taps
 //!   needs: wgmma
-//! step apart: let each warpgroup have tiles and rings of its own
-//!   why: One stores results, and does what follows them, while the other multiplies.
-//!   when: shared_taps and tf32 and not narrow
-//!   likely: never
-//!   needs: share
 //! step boxes: fetch boxes of x from where it lies, store boxes of y by TMA
 //!   why: Channels last is what planes would be; TMA fills borders with zeros and skips what a stride skips.
 //!   when: last
