@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-enum { TEAM_BLOCK = 128, WARP = 32, ALIGNMENT = 256 };
+enum { TEAM_BLOCK = 128, LARGEST_TEAM = 1024, WARP = 32, ALIGNMENT = 256 };
 /* A thread with only one load in flight leaves most of the memory bandwidth unused. */
 enum { AT_ONCE = 4, MANY_RESULTS = 1 << 20, SHORT_BODY = 3000 };
 /* Number of 4-byte elements in a memory sector. */
@@ -149,11 +149,14 @@ static struct kernel *kernel_start(struct writing *w, const struct node *n, int 
     return k;
 }
 
-/* For few results with long sums: a warp or a block per result. */
+/* For few results with long sums: a warp or a block per result; the largest block where there are
+ * so few results that smaller ones would leave most of the device without work. */
 static int team_for(const struct kernel *k, int64_t results)
 {
     if (k->terms < 64 || (results >= 65536 && !k->along))
         return 1;
+    if (k->terms >= 8192 && results <= 512)
+        return LARGEST_TEAM;
     return k->terms >= 1024 && results <= 8192 ? TEAM_BLOCK : WARP;
 }
 
@@ -269,8 +272,8 @@ static bool add_launch(struct writing *w, struct kernel *k, int64_t items, bool 
                                 .read_count = k->read_count,
                                 .count = (items * k->team + k->at_once - 1) / k->at_once,
                                 .block = k->team == TEAM_BLOCK,
-                                .blocks = k->blocks,
-                                .threads = k->threads,
+                                .blocks = k->team == LARGEST_TEAM ? items : k->blocks,
+                                .threads = k->team == LARGEST_TEAM ? LARGEST_TEAM : k->threads,
                                 .shared_bytes = k->shared_bytes};
     memcpy(l->reads, k->reads, sizeof(l->reads));
     buf_release(&k->body);
