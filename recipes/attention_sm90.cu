@@ -20,6 +20,7 @@
 //! fact o_vectors: rows of O are contiguous, start on 16 bytes and are a multiple of 64
 //! fact long_heads: heads have more than 64 columns
 //! fact counted: blocks take tiles from a counter
+//! fact many_keys: tiles of K and V have more rows than CuTe has products for without its extension
 //!
 //! step tensor: multiply on the tensor cores (wgmma), tiles brought by TMA
 //!   why: One product of a warpgroup runs while it computes the exponentials of the other; P never leaves the registers.
@@ -55,6 +56,10 @@ constexpr int WARPS = 4;
 #ifdef CUTEGEN_DEVICE
 #include <cuda/std/limits>
 #include <cute/tensor.hpp>
+//! if tensor and many_keys
+#include <cute/arch/mma_sm90_gmma_ext.hpp> // 160 columns; NVRTC does not find it by the name that CuTe has for it
+#include <cute/atom/mma_traits_sm90_gmma_ext.hpp>
+//! end
 //! if tensor
 #include <cutlass/arch/reg_reconfig.h>
 #include <cutlass/numeric_conversion.h>

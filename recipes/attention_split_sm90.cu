@@ -21,6 +21,7 @@
 //! fact o_vectors: rows of O are contiguous and start on 8 bytes
 //! fact turns: warpgroups take turns in issuing products (attention_sm90)
 //! fact counted: blocks take tiles from a counter
+//! fact many_keys: tiles have 160 keys (attention_sm90)
 //! fact roomy: registers suffice for two products at a time
 //!
 //! step tensor: multiply fp16 parts on the tensor cores (wgmma), tiles brought by TMA

@@ -24,7 +24,7 @@ torch.backends.cudnn.allow_tf32 = False
 
 # row: kernels, dtype, batch, heads of Q, heads of K, queries, keys, head size, causal, calls of a round
 ROWS = {
-    "f16 D128 S4096": (["f16_128", "f16_128_plain"], "f16", 4, 16, 16, 4096, 4096, 128, False, 10),
+    "f16 D128 S4096": (["f16_128_long", "f16_128_long_plain"], "f16", 4, 16, 16, 4096, 4096, 128, False, 10),
     "bf16 D128 S4096 causal": (["bf16_128_causal", "bf16_128_causal_plain"], "bf16", 4, 16, 16, 4096, 4096, 128, True, 12),
     "f16 D64 S4096": (["f16_64", "f16_64_plain"], "f16", 4, 16, 16, 4096, 4096, 64, False, 10),
     "f32 D128 S4096": (["f32_128"], "f32", 4, 16, 16, 4096, 4096, 128, False, 4),
@@ -35,7 +35,7 @@ ROWS = {
     "bf16 D128 S4096 causal GQA 32/8": (["bf16_128_gqa_causal", "bf16_128_gqa_causal_plain"], "bf16", 4, 32, 8, 4096, 4096, 128, True, 10),
     "f16 D128 S1024": (["f16_128", "f16_128_plain"], "f16", 4, 16, 16, 1024, 1024, 128, False, 20),
     "f16 D64 S1024": (["f16_64", "f16_64_plain"], "f16", 4, 16, 16, 1024, 1024, 64, False, 20),
-    "f16 D128 S16384": (["f16_128", "f16_128_plain"], "f16", 4, 16, 16, 16384, 16384, 128, False, 4),
+    "f16 D128 S16384": (["f16_128_long", "f16_128_long_plain"], "f16", 4, 16, 16, 16384, 16384, 128, False, 4),
     "f16 D64 S16384": (["f16_64", "f16_64_plain"], "f16", 4, 16, 16, 16384, 16384, 64, False, 4),
     "bf16 decode 8192 GQA 32/8": (["bf16_128_gqa_decode", "bf16_128_gqa_decode_plain"], "bf16", 16, 32, 8, 1, 8192, 128, False, 20),
     "bf16 decode 131072 GQA 32/8 B1": (["bf16_128_gqa_decode", "bf16_128_gqa_decode_plain"], "bf16", 1, 32, 8, 1, 131072, 128, False, 20),

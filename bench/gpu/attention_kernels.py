@@ -4,7 +4,7 @@
 
 Sizes other than those of heads, and numbers of heads that are shared, come from the call: tasks are described at small
 ones. A name is dtype, head size and form: f16_128_causal, bf16_128_gqa_decode (one query; few: 8 heads), f16_128_long
-(described with 2048 keys), f16_128_mask (boolean), f32_64_added (a mask that is added), bf16_128_paged (one query, pages of 16
+(2048 keys or more), f16_128_mask (boolean), f32_64_added (a mask that is added), bf16_128_paged (one query, pages of 16
 keys), f16_128_causal_backward (gradients); with _plain behind it, without the last step of its ladder. Built by
 
     nvcc -std=c++17 -O3 -arch=sm_90a --expt-relaxed-constexpr -shared -Xcompiler -fPIC -DCUTEGEN_EXPORT=1 ...
@@ -55,7 +55,7 @@ def get_init_inputs():
     return []
 '''
 DTYPES = {"f16": "torch.float16", "bf16": "torch.bfloat16", "f32": "torch.float32"}
-NAMES = ["f16_128", "f16_128_causal", "bf16_128", "bf16_128_causal", "bf16_128_gqa_causal", "f16_64", "f16_64_causal",
+NAMES = ["f16_128", "f16_128_long", "f16_128_causal", "bf16_128", "bf16_128_causal", "bf16_128_gqa_causal", "f16_64", "f16_64_causal",
          "f32_128", "f32_128_causal", "f32_64", "f32_32", "f32_96_causal", "bf16_128_gqa_decode", "f32_128_gqa_decode", "bf16_128_few_decode",
          "bf16_128_paged", "f16_128_mask", "f32_64_mask", "f16_128_added", "f32_64_added", "f16_128_backward",
          "f16_128_backward_plain", "f16_128_causal_backward", "bf16_64_backward", "bf16_128_gqa_causal_backward"]

@@ -58,6 +58,7 @@ static const struct ladder_case {
     {"fused_attention@sm_90a", "attention_split_sm90", {"tensor"}},
     {"half_attention@sm_90a", "attention_sm90", {"tensor", "turns"}},
     {"long_attention@sm_90a", "attention_sm90", {"tensor", "turns", "close"}},
+    {"many_keys_attention@sm_90a", "attention_sm90", {"tensor", "turns"}},
     {"relu_attention", "attention", {"tiles", "tensor"}},
     {"relu_attention@sm_90a", "attention_sm90", {"tensor", "turns"}},
     {"biased_attention", "attention", {"tiles"}}, /* baddbmm */

@@ -12,6 +12,7 @@
 enum {
     SHORTEST_KEYS = 32,
     SMALLEST_WORK = 1 << 14,
+    MANY_KEYS = 2048, /* of which fewer and longer tiles are faster, taken as blocks come to them */
     WIDEST = 256,
     WIDEST_SPLIT = 128, /* more accumulators do not fit in registers twice */
     MOST_HEADS = 65535, /* of a grid's second dimension */
@@ -124,8 +125,9 @@ static void fill_sizes(const struct attention *q, struct scope *s, bool words)
 {
     int64_t width = round_up(q->head, 32), width_v = round_up(q->head_v, 32);
     int64_t widest = width > width_v ? width : width_v;
+    bool many = !words && widest == 128 && q->keys >= MANY_KEYS && !q->core.causal && q->scaled;
     int64_t groups = widest <= 64 && !words ? 3 : 2;
-    int64_t tile_n = widest > 128 ? 64 : 128;
+    int64_t tile_n = widest > 128 ? 64 : many ? 160 : 128;
     int64_t queue = widest > 128 ? 1 : 2; /* with words: the two planes of one tile */
     int64_t room = SMEM_LIMIT - queue * groups * 64 * width * 2;
     int64_t stages = room / (tile_n * widest * 2);
@@ -139,7 +141,9 @@ static void fill_sizes(const struct attention *q, struct scope *s, bool words)
         scope_fact(s, "roomy");
     if (widest > 64)
         scope_fact(s, "long_heads");
-    if (words || q->core.causal)
+    if (many)
+        scope_fact(s, "many_keys");
+    if (many || words || q->core.causal)
         scope_fact(s, "counted");
 }
 
