@@ -189,6 +189,12 @@ def renorm(x: Any, p: Any, dim: int, most: Any) -> Any:
     return (x * factor).to(x.dtype)
 
 
+def weight_norm(v: Any, g: Any, dim: int = 0) -> Any:
+    """A weight by its direction and its length, as the parametrization computes it; the norms are a result, too."""
+    norm = torch.sqrt((v * v).sum([d for d in range(v.dim()) if d != dim % v.dim()], keepdim=True))
+    return v * (g / norm), norm
+
+
 # ---- places and sets --------------------------------------------------------------------------
 
 

@@ -547,6 +547,7 @@ BODIES: dict[str, Callable[..., Any]] = {
     "linalg_cross": formulas_more.cross,
     "_pdist_forward": formulas_more.pdist,
     "renorm": formulas_more.renorm,
+    "_weight_norm_interface": formulas_more.weight_norm,
     "triu_indices": formulas_more.triu_indices,
     "tril_indices": formulas_more.tril_indices,
     "isin": formulas_more.isin,

@@ -219,6 +219,11 @@ class SortsAndScatters(unittest.TestCase):
                 computed(nodes, (x, i, y))
             self.assertTrue(bool((held[0].contiguous().view(torch.int32) > 0).all()), reduce)
 
+    def test_weight_by_direction_and_length(self) -> None:
+        v, g = torch.randn(4, 3, 5), torch.rand(4, 1, 1) + 0.5
+        self.check(lambda v, g: torch._weight_norm(v, g, 0), v, g)
+        self.check(lambda v, g: torch._weight_norm(v, g, 2), v, torch.rand(1, 1, 5) + 0.5)
+
     def test_scatters(self) -> None:
         torch.manual_seed(4)
         x, i, y = torch.randn(6, 9), torch.randint(0, 6, (8, 7)), torch.randn(8, 9)
