@@ -46,6 +46,7 @@ RESAMPLED = {
 TERMS = (4.0, 2.0, 2.0, 4.0)  # of a cubic weight: the largest number on the way to it
 UNTOUCHED = (VIEWS | SAME | FACTORIES | OTHER) - ADDING
 CANCELLING = {"gelu"}  # x/2 (1 + erf x): where erf is near -1, what is left of the sum has the roundoff of the 1
+LOG_SOFTMAX = "_log_softmax_backward_data"  # g - exp(y) sum g: where exp(y) is near 1, y is near 0 and has no roundoff to give
 NORMALIZING = {"native_layer_norm", "native_group_norm", "native_batch_norm", "_native_batch_norm_legit", "cudnn_batch_norm"}
 ADDED_TO = {"addmm", "baddbmm", "addbmm", "addmv", "addr", "_addmm_activation"}  # a third operand comes first
 RANGED = {"cumprod", "prod"}  # on the way they leave the range of float32, and come back with fewer bits
@@ -96,6 +97,9 @@ class Disturb(Mode):
             result = result + _difference(off, formulas_more.grid_sampler_2d(*args))
         if base in CANCELLING:
             result = result + self._signs(args[0], 0.25 * self.summed) * args[0]
+        if base == LOG_SOFTMAX:
+            part = torch.exp(args[1]) * args[0].sum(args[2], keepdim=True)
+            result = result + self._signs(part, self.summed) * part
         if base in NORMALIZING:
             parts = _parts_of_difference(base, args, result[2])
             result = (result[0] + self._uniform(parts, self.summed) * parts, *result[1:])

@@ -241,6 +241,28 @@ class Cancelling(unittest.TestCase):
         self.assertGreater(float(noise.min()), float(noise.median()) / 4)
 
 
+    def test_gradient_of_a_loss_where_one_class_is_almost_certain(self) -> None:
+        """(p - 1) / N in fp32 is a multiple of a roundoff of the 1, however small it is."""
+        source = Source(4)
+        x = (source.normal(256, 10) * torch.exp(source.normal(256, 10) * 2.5)).double()
+        target, grad = torch.arange(256) % 10, torch.zeros(256, 10, dtype=torch.float64)
+        grad[torch.arange(256), target] = -1 / 256
+
+        def gradient(y: torch.Tensor) -> torch.Tensor:
+            return torch.ops.aten._log_softmax_backward_data(grad, y, 1, torch.float64)
+
+        y = torch.log_softmax(x, 1)
+        truth, square = gradient(y), torch.zeros_like(x)
+        for _ in range(runs_for(x.numel())):
+            with Disturb({}, 2.0**-24, 2.0**-24, source.generator):
+                square += (gradient(y) - truth).square()
+        noise = (square / runs_for(x.numel())).sqrt()
+        certain = (y > -1e-3) & (grad != 0)
+        self.assertGreater(int(certain.sum()), 4)
+        self.assertGreater(float(noise[certain].min()), 2.0**-26 / 256)
+        self.assertLess(float(noise.max()), 2.0**-20 / 256)  # and no more than a few roundoffs
+
+
 class Deep(unittest.TestCase):
     """Many operators behind a product: some ways grow what is rounded at their beginning, others damp it."""
 
