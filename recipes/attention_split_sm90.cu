@@ -277,14 +277,23 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
                     float const top = fmaxf(best[r], x * scale), base = top > MINUS_INFINITY ? top : 0.0f;
                     float const before = quick_exp2(best[r] - base);
                     best[r] = top;
-                    CUTE_UNROLL
-                    for (int i = 0; i < size(scores); i += 4) {
-                        float &a = scores(i + r * 2), &b = scores(i + r * 2 + 1);
-                        a = quick_exp2(fmaf(a, scale, -base)) * 32768.0f;
-                        b = quick_exp2(fmaf(b, scale, -base)) * 32768.0f;
-                        u += a;
-                        w += b;
-                    }
+                    auto const exponentials = [&](auto const &exponent) __attribute__((always_inline)) {
+                        CUTE_UNROLL
+                        for (int i = 0; i < size(scores); i += 4) {
+                            float &a = scores(i + r * 2), &b = scores(i + r * 2 + 1);
+                            a = quick_exp2(exponent(a)) * 32768.0f;
+                            b = quick_exp2(exponent(b)) * 32768.0f;
+                            u += a;
+                            w += b;
+                        }
+                    };
+//! if scaled
+                    // The roundoff of a large base must not lift the maximum's weight beyond what 16 bits hold.
+                    if (!__all_sync(~0u, fabsf(base) < 1048576.0f))
+                        exponentials([&](float x) { return __fmul_rn(x, scale) - base; });
+                    else
+//! end
+                        exponentials([&](float x) { return fmaf(x, scale, -base); });
                     sum[r] = fmaf(sum[r], before, u + w);
                     next[r] = before * change;
                 }

@@ -90,8 +90,8 @@ def operands(d, dtype, batch, heads, shared, queries, keys, head, head_v, layout
 KINDS = ["none", "relu", "causal", "window", "bool", "alibi", "added", "lengths", "padding", "relative", "buffer", "rope",
          "lowest", "norm", "softcap", "decode", "bias", "paged", "none", "projected", "causal", "gate"]
 # behind the first 132: a bias added by baddbmm, the softmax by hand or without its maximum, V P^T, masks of fewer dimensions,
-# pictures whose pixels are rows, a mask that is computed and given by name
-MORE = ["baddbmm", "hand", "turned", "prefix", "picture", "named"]
+# pictures whose pixels are rows, a mask that is computed and given by name, scores whose roundoff is more than 1
+MORE = ["baddbmm", "hand", "turned", "prefix", "picture", "named", "large"]
 FIRST_MORE = 132
 WEIGHTS = ["F.relu(s)", "torch.sigmoid(s)", "F.relu(s).square()", "F.relu(s) * 0.125", "F.silu(s)"]
 PLACES = ["i = torch.arange({queries})[:, None]", "j = torch.arange({keys})[None, :]"]
@@ -237,6 +237,8 @@ def task(number, seed):
         layout = "paged" if kind == "paged" else d.pick(["heads", "rows"])
     if kind == "projected":
         layout, head = kind, d.pick([8, 16, 32])
+    if kind == "large":
+        layout = "heads"
     if kind == "picture":
         layout, queries, whole = kind, d.pick([64, 72, 136]), False
     if layout in ("packed", "projected", "picture"):
@@ -249,6 +251,8 @@ def task(number, seed):
     if gradients:
         kind, layout = ["none", "causal", "softcap"][number // 3 % 3], "rows" if layout == "packed" else layout
     names, inputs, body = operands(d, DTYPES[dtype], batch, heads, shared, queries, keys, head, head_v, layout)
+    if kind == "large":  # of 16 bits, products of 16 bits must stay finite
+        inputs[:2] = [f"{x} * {20000 if dtype == 'f32' else 4}" for x in inputs[:2]]
     operator = kind == "named" or not os.environ.get("WRITTEN") and kind in WHOLE and d.below(2) == 0 or gradients
     sizes = (batch, heads, shared, queries, keys, head)
     more, drawn, init, rest = fused(kind, *sizes) if operator else written(d, kind, *sizes)
