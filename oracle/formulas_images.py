@@ -10,7 +10,6 @@ from typing import Any, Optional
 import torch
 import torch.nn.functional as F
 
-
 Hook = Optional[Callable[[Any], Any]]  # what noise.py does to places and to weights
 
 

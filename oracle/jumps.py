@@ -81,7 +81,8 @@ class Jumps(Mode):
         self.doing, self.number, self.left = self._look, 0, ROOM
         self.seen: list[tuple[list[Any], Any]] = []  # of each call: arguments and result
         self.moved: list[list[list[torch.Tensor]]] = []  # of each call, in each noisy run
-        self.sign, self.generator, self.noise = 0, torch.Generator(), None
+        self.sign, self.generator = 0, torch.Generator()
+        self.noise: Any = None
 
     def look(self) -> Jumps:
         return self._begin(self._look)

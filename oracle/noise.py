@@ -21,6 +21,7 @@ truth by the noise of an honest kernel, element by element, however ill-conditio
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -93,7 +94,7 @@ class Disturb(Mode):
             off = formula(*args, **kwargs or {}, places=self._moved, **({"weigh": self._weights} if "cubic" in base else {}))
             result = result + _difference(off, formula(*args, **kwargs or {}))
         if base == "grid_sampler_2d" and list(args[2:3]) == [CUBIC]:
-            off = formulas_more.grid_sampler_2d(*args, weigh=self._weights)
+            off = partial(formulas_more.grid_sampler_2d, weigh=self._weights)(*args)
             result = result + _difference(off, formulas_more.grid_sampler_2d(*args))
         if base in CANCELLING:
             result = result + self._signs(args[0], 0.25 * self.summed) * args[0]

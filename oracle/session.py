@@ -31,8 +31,8 @@ from .draw import check_distribution, lean, nearly, redraw, seed_number, stir_pa
 from .exchange import Exchange, memory_of
 from .fault import Fault, is_out_of_memory, memory_is_finite, no_memory, use
 from .graph import tensor_part
-from .loaded import SMALL_BYTES, Loaded, field
 from .jumps import Jumps, can_jump
+from .loaded import SMALL_BYTES, Loaded, field
 from .noise import Disturb, longest_sums, runs_for, short_factors, stored_roundoff
 from .parts import PART_BYTES
 from .plain_data import encode
@@ -396,8 +396,9 @@ class Session(Loaded):
             for k, total in square.items():
                 total.add_((made[k].reshape(-1) - truth[k].reshape(-1)).square_())
         found = Rounding({k: torch.nan_to_num((total / runs).sqrt_(), nan=0.0, posinf=0.0) for k, total in square.items()}, {})
-        for number in jumps.pushes(max(t.numel() for t in truth)) if jumps else ():
-            found.add(results(jumps.push(number, generator())), truth)
+        if jumps:
+            for number in jumps.pushes(max(t.numel() for t in truth)):
+                found.add(results(jumps.push(number, generator())), truth)
         return found
 
     def has_choices(self) -> bool:

@@ -113,7 +113,7 @@ def beside(kind, batch, heads, queries, keys):
     """Statements that compute places of queries and keys."""
     places = [line.format(queries=queries, keys=keys) for line in PLACES]
     if kind == "prefix":
-        seen = f"(i >= j)[None] & (j[None] < lengths[:, None, None])"
+        seen = "(i >= j)[None] & (j[None] < lengths[:, None, None])"
         inputs = ["torch.tensor([" + ", ".join(str(keys - 5 - 3 * b) for b in range(batch)) + "])"]
         return ["lengths"], inputs, [], places + [f"seen = {seen}", "s = torch.where(seen[:, None], s, torch.full((), -10000.0, dtype=s.dtype))"]
     if kind == "window":
