@@ -66,17 +66,6 @@ def beforehand(tasks, names):
     return ready
 
 
-def peak(call):
-    import torch
-
-    torch.cuda.synchronize()
-    torch.cuda.reset_peak_memory_stats()
-    before = torch.cuda.memory_allocated()
-    call()
-    torch.cuda.synchronize()
-    return torch.cuda.max_memory_allocated() - before
-
-
 def precise(column):
     import torch
 
@@ -204,6 +193,7 @@ def judge(name, tasks, kernels):
 
 
 def measure(name, tasks, kernels, flush, ready, row):
+    import networks
     import torch
 
     with torch.no_grad():
@@ -213,7 +203,7 @@ def measure(name, tasks, kernels, flush, ready, row):
         size = [t.numel() * t.element_size() for t in results]
         row["bytes"] = sum(t.numel() * t.element_size() for t in tensors) + sum(size)
         model(*inputs)  # what libraries keep for good
-        row["ours_peak"], row["eager_peak"] = row["workspace"] + sum(size), peak(lambda: model(*inputs))
+        row["ours_peak"], row["eager_peak"] = row["workspace"] + sum(size), networks.peak(lambda: model(*inputs))
         columns = {"ours": modules.captured(call), **beside(name, model, inputs, ready)}
         if os.environ.get("BRANCHES"):
             before = [r.clone() for r in results]

@@ -5,25 +5,8 @@
 #
 # Each is refused, or what is exported is what was judged: the same hash, right results, nothing compiled or loaded.
 set -u
-program=$(readlink -f "$1")
 here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d)
-trap 'CUTEGEN_RUNTIME=$work/rt "$program" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
-export XDG_CONFIG_HOME=$work/config CUTEGEN_DEVICE=simt CUTEGEN_RUNS=$work/runs CUTEGEN_PROGRAM=$program
-export CUTEGEN_SERVER=yes CUTEGEN_RUNTIME=${CUTEGEN_TEST_RUNTIME:-$work/rt} # the suite's warm server, or its own
-n=0
-failed=0
-ok()
-{
-    n=$((n + 1))
-    if grep -qE -- "$2" <<<"$3"; then
-        echo "ok $n - $1"
-    else
-        echo "not ok $n - $1"
-        printf '%s\n' "# wanted $2 in:" "$3" | head -15 | sed '2,$s/^/# /'
-        failed=1
-    fi
-}
+. "$here/common.sh"
 
 # attack NAME: the base kernel with lines put in its device half and its plan half (stdin: DEVICE, a line of ---, PLAN)
 attack()

@@ -3,27 +3,8 @@
 #
 #     tests/export/stranger_test.sh PATH-TO-CUTEGEN
 set -u
-program=$(readlink -f "$1")
 here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d)
-trap 'CUTEGEN_RUNTIME=$work/rt "$program" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
-export XDG_CONFIG_HOME=$work/config CUTEGEN_DEVICE=simt CUTEGEN_RUNS=$work/runs CUTEGEN_PROGRAM=$program
-export CUTEGEN_SERVER=yes CUTEGEN_RUNTIME=${CUTEGEN_TEST_RUNTIME:-$work/rt} # the suite's warm server, or its own
-export PYTHONDONTWRITEBYTECODE=1 # verify refuses a folder with a __pycache__
-n=0
-failed=0
-ok()
-{
-    n=$((n + 1))
-    if grep -qE -- "$2" <<<"$3"; then
-        echo "ok $n - $1"
-    else
-        echo "not ok $n - $1"
-        printf '%s\n' "# wanted $2 in:" "$3" | head -15 | sed '2,$s/^/# /'
-        failed=1
-    fi
-}
-python() { "$here/../oracle/run.sh" "$@" 2>&1; }
+. "$here/common.sh"
 
 # forged EXPORT CODE: a copy of it, changed by Python code (folder, t: launches.json, r: record.json), all hashes set right again.
 # $place is the copy. `known = False` leaves the hashes.
