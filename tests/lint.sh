@@ -234,7 +234,7 @@ moved_files()
 scripts()
 {
     command -v shellcheck >/dev/null || return 0
-    git ls-files '*.sh' .ci/run | xargs shellcheck -S warning
+    git ls-files '*.sh' .ci/run | xargs shellcheck -x -S warning
 }
 
 completion()

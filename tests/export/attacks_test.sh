@@ -6,6 +6,7 @@
 # Each is refused, or what is exported is what was judged: the same hash, right results, nothing compiled or loaded.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/export/common.sh
 . "$here/common.sh"
 
 # attack NAME: the base kernel with lines put in its device half and its plan half (stdin: DEVICE, a line of ---, PLAN)

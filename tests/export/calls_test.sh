@@ -4,6 +4,7 @@
 #     tests/export/calls_test.sh PATH-TO-CUTEGEN
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/export/common.sh
 . "$here/common.sh"
 
 exported() # NAME TASK OPTIONS...: the built-in engineer's first kernel

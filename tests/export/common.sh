@@ -1,5 +1,5 @@
 # common.sh - sourced by the tests of exports: a folder of their own, the suite's warm server or one of their own, TAP.
-# shellcheck shell=bash disable=SC2034  # a test reads $failed at its end
+# shellcheck shell=bash disable=SC2034,SC2154  # a test sets $here and reads $failed at its end
 #
 #     . "$here/common.sh"                          $1 is the path to cutegen; sets $program and $work
 #     ok "it is exported" 'pattern' "$said"        about a text

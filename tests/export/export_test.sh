@@ -4,6 +4,7 @@
 #     tests/export/export_test.sh PATH-TO-CUTEGEN
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/export/common.sh
 . "$here/common.sh"
 
 said=$("$program" eval "$here/two.py" "$here/two.cu" --draws 2 2>&1)

@@ -4,6 +4,7 @@
 #     tests/export/stranger_test.sh PATH-TO-CUTEGEN
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/export/common.sh
 . "$here/common.sh"
 
 # forged EXPORT CODE: a copy of it, changed by Python code (folder, t: launches.json, r: record.json), all hashes set right again.
