@@ -467,8 +467,12 @@ static bool run_launch(struct simt_device *d, const struct plan *plan, size_t in
                        struct arena *a, struct outcome *said, struct error *err)
 {
     const struct plan_op *op = &plan->ops[index];
-    struct simt_launch launch = {
-        .kernel = op->lowered, .shared_bytes = (uint32_t)op->smem, .sample = d->sample};
+    struct simt_launch launch = {.kernel = op->lowered,
+                                 .shared_bytes = (uint32_t)op->smem,
+                                 .sample = d->sample,
+                                 .overlap = op->overlap && index > 0 && op[-1].kind == PLAN_LAUNCH,
+                                 .overlapped = index + 1 < plan->op_count &&
+                                               op[1].kind == PLAN_LAUNCH && op[1].overlap};
     struct simt_kernel_info info;
     struct simt_result result = {0};
     unsigned char *params;

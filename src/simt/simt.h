@@ -174,6 +174,9 @@ struct simt_launch {
     uint32_t shared_bytes;                  /* dynamic */
     const void *params;                     /* packed as the kernel lays them out */
     size_t param_bytes;
+    /* The GPU may begin it before the launch before has ended, or the next one before it ends
+     * (programmatic dependent launch). It never does here, but full checks find what then races. */
+    bool overlap, overlapped;
     bool cooperative; /* all blocks run at the same time and may wait for each other */
     uint64_t sample;  /* run only so many blocks (or clusters), spread over the grid, and scale the
                          counters; 0: all. Results are then incomplete. */

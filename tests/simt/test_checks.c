@@ -311,6 +311,20 @@ static const struct check_case {
          "mov.u32 %r5, one;\nand.b32 %r6, %r1, 15;\nmad.lo.u32 %r5, %r6, 4, %r5;\n"
          "setp.lt.u32 %p5, %r1, 16;\n@%p5 st.shared.u32 [%r5], %r1;\n",
      1, 64, 1, NONE},
+    {"copies what nothing has written", "add.s64 %rd4, %rd5, 0;\n" COPY(0) WAIT, 1, 16, 1,
+     SIMT_UNINITIALISED},
+    {"copies a part of what was written",
+     "setp.lt.u32 %p5, %r1, 10;\n@%p5 st.global.u32 [%rd5], %r1;\nbar.sync 0;\n"
+     "cp.async.ca.shared.global [%r10], [%rd2], 16, 12;\n"
+     "cp.async.ca.shared.global [%r10+2048], [%rd2+32], 16, 8;\n" WAIT,
+     1, 32, 1, NONE},
+    {"copies what another block writes",
+     BLOCK(0, "st.global.u32 [%rd4], %r1;\n") BLOCK(1, COPY(0) WAIT), 2, 16, 1, SIMT_RACE_GLOBAL},
+    {"never waits, and need not: no overlap",
+     "griddepcontrol.launch_dependents;\nsetp.ne.u32 %p4, %r3, 0;\n@%p4 bra AGAIN;\n"
+     "st.global.u32 [%rd5], %r1;\nbra END;\nAGAIN:\nld.global.u32 %r5, [%rd5];\n"
+     "st.global.u32 [%rd5+1024], %r5;\n",
+     1, 64, 2, NONE},
     {"a trap", "setp.eq.u32 %p5, %r1, 5;\n@%p5 trap;\n", 1, 32, 1, SIMT_TRAP},
     {"an assertion that fails",
      "setp.ne.u32 %p5, %r1, 5;\n@%p5 bra END;\n{\n.param .b64 p0;\nst.param.b64 [p0], %rd1;\n"
@@ -347,8 +361,75 @@ static const struct check_case long_cases[] = {
     {"copied and not waited for", COPY(0) MEET READ(0), 1, 256, 300, SIMT_ASYNC_NOT_WAITED},
 };
 
-/* each: in every launch; else in one of them. */
-static void run_case(const struct check_case *x, enum simt_check check, bool each, struct arena *a)
+/* Launches that may run side by side. %rd6: out, of the other warp's thread. */
+#define TURN(n, text) "setp.ne.u32 %p4, %r3, " #n ";\n@%p4 bra NOT" #n ";\n" text "NOT" #n ":\n"
+#define RELEASE       "griddepcontrol.launch_dependents;\n"
+#define AWAIT         "griddepcontrol.wait;\n"
+#define READS         "ld.global.u32 %r5, [%rd5];\nst.global.u32 [%rd5+1024], %r5;\n"
+#define FILLED        "st.global.u32 [%rd5], %r1;\n"
+
+static const struct check_case overlapped[] = {
+    {"reads what the launch before writes, and has waited",
+     TURN(0, RELEASE FILLED) TURN(1, AWAIT READS), 1, 64, 2, NONE},
+    {"reads what the launch before writes, and waits later",
+     TURN(0, RELEASE FILLED) TURN(1, READS AWAIT), 1, 64, 2, SIMT_RACE_GLOBAL},
+    {"reads it and never waits", TURN(0, FILLED RELEASE) TURN(1, READS), 1, 64, 2,
+     SIMT_RACE_GLOBAL},
+    {"never waits, and the launch before released nobody", TURN(0, FILLED) TURN(1, READS), 1, 64, 2,
+     NONE},
+    {"single elements, before the wait",
+     TURN(0, RELEASE FILLED)
+         TURN(1, "setp.eq.u32 %p5, %r1, 5;\n@%p5 ld.global.u32 %r5, [%rd5];\n" AWAIT),
+     1, 64, 2, SIMT_RACE_GLOBAL},
+    {"blocks share lines, before the wait",
+     TURN(0, RELEASE "mul.wide.u32 %rd6, %r2, 64;\nadd.s64 %rd6, %rd6, %rd5;\n"
+                     "setp.lt.u32 %p5, %r1, 16;\n@%p5 st.global.u32 [%rd6], %r1;\n")
+         TURN(1, "setp.eq.u32 %p5, %r1, 20;\n@%p5 ld.global.u32 %r5, [%rd5];\n" AWAIT),
+     2, 32, 2, SIMT_RACE_GLOBAL},
+    {"overwrites what the launch before reads",
+     TURN(0, RELEASE "ld.global.u32 %r5, [%rd4];\nst.global.u32 [%rd5], %r5;\n")
+         TURN(1, "st.global.u32 [%rd4], %r1;\n" AWAIT),
+     1, 64, 2, SIMT_RACE_GLOBAL},
+    {"overwrites it after the wait",
+     TURN(0, RELEASE "ld.global.u32 %r5, [%rd4];\nst.global.u32 [%rd5], %r5;\n")
+         TURN(1, AWAIT "st.global.u32 [%rd4], %r1;\n"),
+     1, 64, 2, NONE},
+    {"both read",
+     TURN(0, RELEASE "ld.global.u32 %r5, [%rd4];\nst.global.u32 [%rd5], %r5;\n")
+         TURN(1, "ld.global.u32 %r5, [%rd4];\n" AWAIT "st.global.u32 [%rd5], %r5;\n"),
+     1, 64, 2, NONE},
+    {"both write", TURN(0, RELEASE FILLED) TURN(1, FILLED AWAIT), 1, 64, 2, SIMT_RACE_GLOBAL},
+    {"copies before the wait",
+     TURN(0, RELEASE "st.global.u32 [%rd4], %r1;\n") TURN(1, COPY(0) WAIT AWAIT), 1, 16, 2,
+     SIMT_RACE_GLOBAL},
+    {"reads what the launch before updates",
+     TURN(0, FILLED) TURN(1, AWAIT RELEASE "red.global.add.u32 [%rd5], 1;\n") TURN(2, READS AWAIT),
+     1, 64, 3, SIMT_RACE_GLOBAL},
+    {"both update",
+     TURN(0, FILLED) TURN(1, AWAIT RELEASE "red.global.add.u32 [%rd5], 1;\n")
+         TURN(2, "red.global.add.u32 [%rd5], 1;\n" AWAIT),
+     1, 64, 3, NONE},
+    {"another warp waits, and they meet",
+     TURN(0, RELEASE FILLED)
+         TURN(1, "setp.gt.u32 %p5, %r1, 31;\n@%p5 bra MET;\n" AWAIT "MET:\nbar.sync 0;\n" READS),
+     1, 64, 2, NONE},
+    {"another warp waits, and they do not meet",
+     TURN(0, RELEASE FILLED)
+         TURN(1, "setp.gt.u32 %p5, %r1, 31;\n@%p5 bra APART;\n" AWAIT "bra END;\nAPART:\n" READS),
+     1, 64, 2, SIMT_RACE_GLOBAL},
+    {"the launch before released the next before it waited",
+     TURN(0, RELEASE FILLED) TURN(1, RELEASE AWAIT) TURN(2, READS AWAIT), 1, 64, 3,
+     SIMT_RACE_GLOBAL},
+    {"the launch before waited first",
+     TURN(0, RELEASE FILLED) TURN(1, AWAIT RELEASE) TURN(2, READS AWAIT), 1, 64, 3, NONE},
+    {"the launch before waited first, but others had not",
+     TURN(0, RELEASE FILLED) TURN(1, RELEASE AWAIT) TURN(2, AWAIT RELEASE) TURN(3, READS AWAIT), 1,
+     64, 4, NONE},
+};
+
+/* each: in every launch; else in one of them. overlap: each may begin before the last has ended. */
+static void run_case(const struct check_case *x, enum simt_check check, bool each, bool overlap,
+                     struct arena *a)
 {
     static uint32_t in[4 * WORDS] __attribute__((aligned(256))),
         out[4 * WORDS] __attribute__((aligned(256)));
@@ -374,7 +455,9 @@ static void run_case(const struct check_case *x, enum simt_check check, bool eac
                                 .grid = {x->grid, 1, 1},
                                 .block = {x->threads, 1, 1},
                                 .params = args.data,
-                                .param_bytes = args.len};
+                                .param_bytes = args.len,
+                                .overlap = overlap && turn > 0,
+                                .overlapped = overlap && turn + 1 < x->launches};
         if (!simt_launch(dev, m, &l, a, &res, &err))
             fail_msg("%s: %s", x->name, err.text);
         if (each)
@@ -400,8 +483,24 @@ static void every_check_finds_it_or_has_nothing_to_say(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct arena *a = arena_new();
-        run_case(&cases[i], SIMT_CHECK_FULL, false, a);
-        run_case(&cases[i], SIMT_CHECK_MEMORY, false, a); /* the same code must not crash */
+        run_case(&cases[i], SIMT_CHECK_FULL, false, false, a);
+        run_case(&cases[i], SIMT_CHECK_MEMORY, false, false, a); /* the same code must not crash */
+        arena_free(a);
+    }
+}
+
+static void launches_that_overlap_are_ordered_by_their_wait(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof overlapped / sizeof overlapped[0]; i++) {
+        struct arena *a = arena_new();
+        run_case(&overlapped[i], SIMT_CHECK_FULL, false, true, a);
+        run_case(&overlapped[i], SIMT_CHECK_MEMORY, false, true, a);
+        if (overlapped[i].finds == SIMT_RACE_GLOBAL) { /* which comes of the overlap alone */
+            struct check_case apart = overlapped[i];
+            apart.finds = NONE;
+            run_case(&apart, SIMT_CHECK_FULL, false, false, a);
+        }
         arena_free(a);
     }
 }
@@ -411,7 +510,7 @@ static void nothing_is_forgotten_or_made_up_over_many_barriers(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof long_cases / sizeof long_cases[0]; i++) {
         struct arena *a = arena_new();
-        run_case(&long_cases[i], SIMT_CHECK_FULL, true, a);
+        run_case(&long_cases[i], SIMT_CHECK_FULL, true, false, a);
         arena_free(a);
     }
 }
@@ -467,6 +566,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_check_finds_it_or_has_nothing_to_say),
+        cmocka_unit_test(launches_that_overlap_are_ordered_by_their_wait),
         cmocka_unit_test(nothing_is_forgotten_or_made_up_over_many_barriers),
         cmocka_unit_test(a_cause_is_one_finding_with_a_count_and_ends_nothing),
     };

@@ -17,6 +17,7 @@
 #include "simt/check/global_shadow.h"
 
 #include "simt/check/block_log.h"
+#include "simt/check/early_access.h"
 
 #include <string.h>
 
@@ -75,16 +76,22 @@ static void settle_ever(struct shadow *s)
     s->ever = NULL;
 }
 
-void shadow_begin(struct shadow *s, uint64_t blocks, bool orders)
+void shadow_begin(struct shadow *s, uint64_t blocks, bool orders, enum earlier before,
+                  bool overlapped)
 {
+    if (before == EARLIER_LAST)
+        s->since = s->floor;
     if (s->written || s->reads || s->atoms) /* the reserved marks are used up */
         s->floor += s->given;
     if (s->floor > UINT32_MAX - 4 - marks(blocks)) {
         memset(s->line, 0, s->lines * sizeof *s->line);
         memset(s->read, 0, s->lines * sizeof *s->read);
         memset(s->atom, 0, s->lines * sizeof *s->atom);
-        s->floor = 0;
+        s->floor = s->since = 0;
     }
+    if (before == EARLIER_ENDED)
+        s->since = s->floor;
+    s->watched = overlapped || s->since < s->floor;
     s->written = 0;
     s->given = marks(blocks) + 2;
     s->reads = s->atoms = false;
@@ -265,8 +272,28 @@ static void now_written(struct warp *w, struct alloc *x)
 bool shadow_quiet(const struct alloc *x)
 {
     return !x->shadow ||
-           (!x->shadow->ever && (x->flags & SIMT_ALLOC_READONLY ||
-                                 !__atomic_load_n(&x->shadow->written, __ATOMIC_RELAXED)));
+           (!x->shadow->ever &&
+            (x->flags & SIMT_ALLOC_READONLY ||
+             (!x->shadow->watched && !__atomic_load_n(&x->shadow->written, __ATOMIC_RELAXED))));
+}
+
+static inline bool of_before(const struct shadow *s, uint64_t v)
+{
+    return owner_of(v) > s->since && owner_of(v) <= s->floor;
+}
+
+enum access shadow_before(const struct shadow *s, uint64_t word, enum access does)
+{
+    uint64_t line = word / WORDS, bit = UINT64_C(1) << word % WORDS, v = line_load(s, line);
+    if (!(uint32_t)v) /* see the words */
+        v = v ? (uint64_t)__atomic_load_n(&s->word[word], __ATOMIC_RELAXED) << 32 | bit : 0;
+    if (v & bit && of_before(s, v))
+        return WRITES;
+    v = __atomic_load_n(&s->atom[line], __ATOMIC_RELAXED);
+    if (does != UPDATES && v & bit && of_before(s, v))
+        return UPDATES;
+    v = __atomic_load_n(&s->read[line], __ATOMIC_RELAXED);
+    return does != READS && v & bit && of_before(s, v) ? READS : ACCESS_NONE;
 }
 
 /* Who updated one of these words atomically: *own, or others, whose mark it returns. */
@@ -431,6 +458,8 @@ static inline void tell(struct warp *w, u32 site)
 bool shadow_row(struct warp *w, uint64_t at, u32 bytes, u32 site, bool write)
 {
     struct alloc *x = w->t->cache[site].alloc;
+    if (is_early(w))
+        early_row(w, at, bytes, site, write ? WRITES : READS);
     if (!x || at < x->lo || at + (uint64_t)bytes * WARP > x->hi || (at - x->lo) % 4 || bytes % 4)
         return false;
     if (!write && shadow_quiet(x))
@@ -538,8 +567,6 @@ static void report_unset(struct warp *w, u32 lane, u32 site, uint64_t at, const 
                 (unsigned long long)(at - x->lo));
 }
 
-enum access { READS, WRITES, UPDATES };
-
 /* ld.global.nc may find in its cache what was there before. */
 static void report_cached(struct warp *w, u32 lane, u32 site, uint64_t at, const struct alloc *x)
 {
@@ -553,9 +580,8 @@ static void report_cached(struct warp *w, u32 lane, u32 site, uint64_t at, const
 static void report_race(struct warp *w, u32 lane, u32 site, uint64_t at, const struct alloc *x,
                         enum access doing, enum access did, uint32_t who)
 {
-    static const char *const words[] = {"reads", "writes", "updates"};
     const struct launch *l = w->t->l;
-    const char *does = words[doing];
+    const char *does = access_word(doing);
     uint32_t block = who - x->shadow->floor - 2;
     bool same = doing == WRITES && did == WRITES &&
                 store_repeats(w, lane, site, (const void *)(uintptr_t)at);
@@ -572,7 +598,7 @@ static void report_race(struct warp *w, u32 lane, u32 site, uint64_t at, const s
     else
         finding_add(&at_site, kind, at, x, -1, -1, -1,
                     "%s %s at offset %llu, which block %u of this grid %s too%s", does, x->name,
-                    off, block, did == UPDATES ? "updates atomically" : words[did],
+                    off, block, did == UPDATES ? "updates atomically" : access_word(did),
                     same    ? "; the value is the same"
                     : fence ? ", without a fence (__threadfence) before what tells others of it"
                     : l->orders && did == WRITES
@@ -680,12 +706,16 @@ static bool lanes_shadow(struct warp *w, u32 m, const uint64_t *host, u32 bytes,
 
 void shadow_bulk(struct warp *w, u32 lane, const uint64_t *host, u32 bytes, u32 site, bool write)
 {
+    if (is_early(w))
+        early_lanes(w, 1u << lane, host, bytes, site, write ? WRITES : READS);
     lanes_shadow(w, 1u << lane, host, bytes, site, write);
 }
 
 void shadow_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site, bool write)
 {
     const struct alloc *x = w->t->cache[site].alloc;
+    if (is_early(w))
+        early_lanes(w, m, host, bytes, site, write ? WRITES : READS);
     if (write)
         tell(w, site);
     bool again = lanes_shadow(w, m, host, bytes, site, write);
@@ -705,6 +735,8 @@ void shadow_atomic(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 s
 {
     struct log_access log = {.m = m, .bytes = bytes, .site = site, .how = LOG_ATOMIC, .host = host};
     bool again = false, of_block = site_of(w, site)->flags & SW_OF_BLOCK;
+    if (is_early(w))
+        early_lanes(w, m, host, bytes, site, UPDATES);
     for (u32 left = m; left; left &= left - 1) {
         u32 lane = (u32)__builtin_ctz(left);
         struct alloc *x = w->t->cache[site].alloc;

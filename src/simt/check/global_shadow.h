@@ -15,7 +15,7 @@
 #ifndef SIMT_GLOBAL_SHADOW_H
 #define SIMT_GLOBAL_SHADOW_H
 
-#include "simt/emit/abi.h"
+#include "simt/device/device.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,14 +42,21 @@ struct shadow {
     uint32_t floor;    /* of this launch; floor + 1: see the words; floor + 2 + n: block n */
     uint32_t written;  /* in this launch */
     uint32_t given;    /* marks of this launch */
+    uint32_t since;    /* marks above it, up to the floor: of earlier launches that may still run */
+    bool watched;      /* reads count although nothing is written: one of two launches overlaps */
     bool reads, atoms; /* likewise: whether read and atom hold anything of it */
 };
+
+enum access { ACCESS_NONE, READS, WRITES, UPDATES };
 
 struct shadow *shadow_new(uint64_t bytes, bool ever_written);
 void shadow_free(struct shadow *s);
 /* Begins a launch with blocks 0 .. blocks - 1;
- * orders: they may wait for each other. */
-void shadow_begin(struct shadow *s, uint64_t blocks, bool orders);
+ * orders: they may wait for each other; overlapped: the next launch may begin before it ends. */
+void shadow_begin(struct shadow *s, uint64_t blocks, bool orders, enum earlier before,
+                  bool overlapped);
+/* What launches that may still run did to a word that would race with this. */
+enum access shadow_before(const struct shadow *s, uint64_t word, enum access does);
 void shadow_ever(struct shadow *s, uint64_t at, uint64_t bytes); /* something wrote it */
 
 #endif

@@ -57,6 +57,22 @@ static u32 targets(struct warp *w, u32 m, const void *dst, u32 site, u32 size, u
     return space == SW_SHARED ? m : 0;
 }
 
+/* Its reads of global memory, as of now: the GPU may read later, but no sooner. */
+static void note_source(struct warp *w, u32 m, const struct copy *c, u32 size, u32 site)
+{
+    const struct alloc *x = w->t->cache[site].alloc;
+    u32 whole = 0;
+    if (w->t->l->dev->config.check != SIMT_CHECK_FULL || (x && shadow_quiet(x)))
+        return;
+    for (u32 left = m; left; left &= left - 1)
+        whole |= (u32)(c->bytes[__builtin_ctz(left)] == size) << __builtin_ctz(left);
+    if (whole && !(whole == ~0u && shape_of(c->src, size) == SHAPE_ROW &&
+                   shadow_row(w, c->src[0], size, site, false)))
+        shadow_global(w, whole, c->src, size, site, false);
+    for (u32 left = m & ~whole; left; left &= left - 1)
+        shadow_global(w, left & (0 - left), c->src, c->bytes[__builtin_ctz(left)], site, false);
+}
+
 void dev_cp_async(struct sw_warp *sw, u32 m, const void *dst, const u64 *src, const u32 *bytes,
                   u32 site)
 {
@@ -80,6 +96,8 @@ void dev_cp_async(struct sw_warp *sw, u32 m, const void *dst, const u64 *src, co
     m &= ~(reads & ~may);
     if (!m)
         return;
+    if (may)
+        note_source(w, may, c, size, site);
     w->copies++;
     c->mask = m;
     c->size = size;

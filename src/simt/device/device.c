@@ -47,6 +47,7 @@ static const struct sw_ops ops = {
     .sync = dev_sync,
     .bar = dev_bar,
     .fence = dev_fence,
+    .grid = dev_grid,
     .cp_async = dev_cp_async,
     .cp_commit = dev_cp_commit,
     .cp_wait = dev_cp_wait,

@@ -70,6 +70,9 @@ struct finding_slot {
     int file, line;
 };
 
+/* Earlier launches that may still run when one begins: none, the last, or some before it, too. */
+enum earlier { EARLIER_ENDED, EARLIER_LAST, EARLIER_SEVERAL };
+
 struct simt {
     struct simt_config config;
     struct sw_ops ops; /* what kernels call */
@@ -78,6 +81,7 @@ struct simt {
     size_t alloc_count, alloc_cap;
     struct simt_module *modules;
     pthread_mutex_t lock;
+    enum earlier last;    /* what the last launch leaves to one that overlaps it */
     struct fiber **spare; /* of finished launches: their stacks can be reused */
     uint32_t spare_count;
 };
@@ -99,6 +103,10 @@ struct launch {
     uint32_t *published;     /* check full, and they may: by block and warp, what it wrote before
                               * this time of its clock has a fence and something others may see */
     uint32_t said;           /* how often anything was published */
+    bool early;              /* check full: earlier launches may still run */
+    atomic_bool waited;      /* a warp has waited for them, */
+    atomic_bool released;    /* a warp has let the next launch begin, */
+    atomic_bool hastened;    /* and before it waited itself */
     void *grid_space;        /* cooperative: barrier of the grid */
     /* Written for every block, on a line of the host's cache that nothing else is on. */
     char apart[128];
@@ -229,6 +237,7 @@ struct blk {
     uint32_t gen;               /* barriers completed */
     uint32_t locks[MAX_WARPS];  /* joined clocks of all releases of locks */
     uint32_t fenced[MAX_WARPS]; /* what its fences cover */
+    uint32_t waited[MAX_WARPS]; /* since when they know that the launch before has ended; 0: not */
     bool fence_new;             /* one since the last that was published */
     bool listens;               /* it may just have heard of what others published, */
     uint32_t heard;             /* all before this */
@@ -372,6 +381,7 @@ size_t stack_bytes(const struct launch *l); /* of one warp */
 void worker_release(struct worker *t);
 _Noreturn void warp_abort(struct warp *w);
 void warp_yield(struct warp *w, enum warp_state state);
+void dev_grid(struct sw_warp *, u32 wait); /* early_access.c */
 u32 dev_bar(struct sw_warp *, u32 m, u32 kind, u32 id, u32 threads, u32 pred, u32 site);
 void dev_sync(struct sw_warp *, u32 m, u32 members, u32 site);
 s32 dev_tick(struct sw_warp *, u32 waiting, u32 site);

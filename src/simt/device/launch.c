@@ -2,6 +2,7 @@
 /*
  * launch.c - check a launch like a real device, run it, collect its result.
  */
+#include "simt/check/early_access.h"
 #include "simt/check/global_shadow.h"
 #include "simt/hopper/hopper.h"
 
@@ -187,11 +188,14 @@ static bool uses_proxy(const struct sw_kernel *k)
     return false;
 }
 
-static void begin_shadows(const struct launch *l)
+static void begin_shadows(struct launch *l)
 {
+    enum earlier before = l->spec->overlap ? l->dev->last : EARLIER_ENDED;
+    l->early = before != EARLIER_ENDED && l->dev->config.check == SIMT_CHECK_FULL;
     for (size_t i = 0; i < l->dev->alloc_count; i++)
         if (l->dev->alloc[i].shadow)
-            shadow_begin(l->dev->alloc[i].shadow, l->marks, l->published != NULL);
+            shadow_begin(l->dev->alloc[i].shadow, l->marks, l->published != NULL, before,
+                         l->spec->overlapped);
 }
 
 /* Scales a sample's counters to the whole grid. */
@@ -337,6 +341,7 @@ bool simt_launch(struct simt *dev, struct simt_module *m, const struct simt_laun
     }
     begin_shadows(&l);
     run_workers(&l);
+    dev->last = early_left(&l);
     out->seconds = (double)(clock_us() - start_us) * 1e-6;
     gather(&l, a, out);
     out->stopped = atomic_load(&l.stop) != 0;

@@ -9,7 +9,7 @@
 #ifndef SIMT_ABI_H
 #define SIMT_ABI_H
 
-#define SIMT_ABI_VERSION 15
+#define SIMT_ABI_VERSION 16
 
 typedef __UINT8_TYPE__ u8;
 typedef __UINT16_TYPE__ u16;
@@ -169,6 +169,7 @@ struct sw_ops {
     void (*sync)(struct sw_warp *, u32 m, u32 members, u32 site);
     u32 (*bar)(struct sw_warp *, u32 m, u32 kind, u32 id, u32 threads, u32 pred, u32 site);
     void (*fence)(struct sw_warp *, u32 site);
+    void (*grid)(struct sw_warp *, u32 wait); /* griddepcontrol; 0: launch_dependents */
     void (*cp_async)(struct sw_warp *, u32 m, const void *dst, const u64 *src, const u32 *bytes,
                      u32 site);
     void (*cp_commit)(struct sw_warp *);

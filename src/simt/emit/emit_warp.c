@@ -289,6 +289,11 @@ static void emit_fence(struct emit *e, const struct insn *in)
         e->strong |= SW_K_SPINS | SW_K_ORDERS;
 }
 
+static void emit_grid(struct emit *e, const struct insn *in)
+{
+    buf_printf(e->out, "R->grid(W, %d);\n", !insn_has_mod(in, MOD_LAUNCH_DEPENDENTS));
+}
+
 static void emit_trap(struct emit *e, const struct insn *in)
 {
     unsigned kind = in->op == OP_TOODEEP      ? TRAP_TOO_DEEP
@@ -350,7 +355,7 @@ static const struct emit_row table[] = {
     {OP_DISCARD, 0, emit_nothing},
     {OP_APPLYPRIORITY, 0, emit_nothing},
     {OP_PMEVENT, 0, emit_nothing},
-    {OP_GRIDDEPCONTROL, 0, emit_nothing},
+    {OP_GRIDDEPCONTROL, 0, emit_grid},
 };
 
 bool emit_warp(struct emit *e, const struct insn *in)
