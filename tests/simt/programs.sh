@@ -36,7 +36,7 @@ build()
 {
     local name=$1 runtime=$2 arch=()
     shift 2
-    case $name in cluster_tma) arch=(-arch=sm_90a) ;; esac
+    case $name in cluster_tma | overlap) arch=(-arch=sm_90a) ;; esac
     "$nvcc" -lineinfo -cudart "$runtime" "${arch[@]}" "$@" -o "$work/program" "$here/$name.cu" >"$work/out" 2>"$work/err"
 }
 

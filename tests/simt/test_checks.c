@@ -73,7 +73,10 @@ static const char head[] =
 #define READ_IT  "ld.global.u32 %r5, [%rd6];\nst.global.u32 [%rd5+1024], %r5;\n"
 #define HALF_OUT "mul.wide.u32 %rd7, %r1, 2;\nadd.s64 %rd7, %rd7, %rd2;\n"
 #define FLAG     "setp.eq.u32 %p5, %r1, 0;\n"
-#define TWO      ".shared .align 4 .b8 one[64];\n.shared .align 4 .b8 two[256];\n"
+#define MATRIX(from)                                                                               \
+    "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r20, %r21, %r22, %r23, %r24, %r25, "      \
+    "%r26, %r27}, [" from "], 16;\nst.global.u32 [%rd5+1024], %r20;\n"
+#define TWO ".shared .align 4 .b8 one[64];\n.shared .align 4 .b8 two[256];\n"
 
 static const struct check_case {
     const char *name, *body;
@@ -313,6 +316,8 @@ static const struct check_case {
      1, 64, 1, NONE},
     {"copies what nothing has written", "add.s64 %rd4, %rd5, 0;\n" COPY(0) WAIT, 1, 16, 1,
      SIMT_UNINITIALISED},
+    {"loads a matrix that nothing has written", MATRIX("%rd2"), 1, 32, 1, SIMT_UNINITIALISED},
+    {"loads a matrix that was written", MATRIX("%rd1"), 1, 32, 1, NONE},
     {"copies a part of what was written",
      "setp.lt.u32 %p5, %r1, 10;\n@%p5 st.global.u32 [%rd5], %r1;\nbar.sync 0;\n"
      "cp.async.ca.shared.global [%r10], [%rd2], 16, 12;\n"

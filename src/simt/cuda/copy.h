@@ -59,7 +59,7 @@ struct cu_launch_attribute {
     } value;
 };
 
-enum { ATTRIBUTE_COOPERATIVE = 2, ATTRIBUTE_CLUSTER = 4 };
+enum { ATTRIBUTE_COOPERATIVE = 2, ATTRIBUTE_CLUSTER = 4, ATTRIBUTE_OVERLAP = 6 };
 
 int copy_work(const struct cu_copy_3d *p, struct cu_work *out); /* driver_work.c */
 void launch_attributes(const struct cu_launch_attribute *list, unsigned count, struct cu_shape *s);

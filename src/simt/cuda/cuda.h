@@ -77,6 +77,8 @@ struct cuda {
     int report_fd;     /* JSON lines; -1: none */
     int sticky;        /* a launch failed: every later call returns the error */
     uint64_t launches; /* so far */
+    const void *order; /* the stream or graph of the last launch; NULL: other work came after it */
+    bool overlaps;     /* there was a launch that may overlap the one before it */
 };
 
 /* Opens the device on the first call; NULL: it cannot be opened, and stderr says why. */
@@ -173,7 +175,7 @@ int function_occupancy(struct cuda *c, struct cu_function *f, int threads, size_
 struct cu_shape {
     unsigned grid[3], block[3], cluster[3];
     unsigned shared;
-    bool cooperative;
+    bool cooperative, overlap; /* overlap: programmatic dependent launch */
 };
 
 struct cu_area { /* of a copy or a fill: rows of slices */
@@ -245,7 +247,8 @@ struct cu_event {
     size_t at_count;
 };
 
-int work_run(struct cuda *c, const struct cu_work *w);
+/* order: the stream or graph whose work it is */
+int work_run(struct cuda *c, const struct cu_work *w, const void *order);
 /* Executes or captures it. Streams NULL, 1 and 2 are the default streams. */
 int work_submit(struct cuda *c, void *stream, struct cu_work *w);
 /* Packs kernel arguments; both forms of the driver's. */

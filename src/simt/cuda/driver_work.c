@@ -374,6 +374,8 @@ void launch_attributes(const struct cu_launch_attribute *list, unsigned count, s
             memcpy(s->cluster, list[i].value.cluster, sizeof s->cluster);
         else if (list[i].id == ATTRIBUTE_COOPERATIVE)
             s->cooperative = list[i].value.number != 0;
+        else if (list[i].id == ATTRIBUTE_OVERLAP)
+            s->overlap = list[i].value.number != 0;
     }
 }
 

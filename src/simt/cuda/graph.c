@@ -141,7 +141,7 @@ int graph_run(struct cuda *c, const struct cu_graph *g)
             if (done[i] || waits(g->node[i], done))
                 continue;
             if (!g->node[i]->disabled)
-                rc = work_run(c, &g->node[i]->work);
+                rc = work_run(c, &g->node[i]->work, g);
             done[i] = moved = true;
             left--;
         }

@@ -107,7 +107,7 @@ int work_submit(struct cuda *c, void *stream, struct cu_work *w)
     if (!s)
         return CU_INVALID_HANDLE;
     if (!s->capture) {
-        int rc = work_run(c, w);
+        int rc = work_run(c, w, s);
 
         return rc ? rc : CU_OK;
     }

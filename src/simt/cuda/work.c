@@ -38,13 +38,15 @@ static int refusal(const struct cu_work *w)
                : CU_INVALID_VALUE;
 }
 
-static int launch_run(struct cuda *c, const struct cu_work *w)
+static int launch_run(struct cuda *c, const struct cu_work *w, const void *order)
 {
     const struct cu_shape *s = &w->shape;
     struct simt_launch launch = {.kernel = w->function->name,
                                  .shared_bytes = s->shared,
                                  .params = w->params,
                                  .param_bytes = w->param_bytes,
+                                 .overlap = s->overlap && c->order == order,
+                                 .overlapped = c->overlaps,
                                  .cooperative = s->cooperative};
     struct simt_result r = {0};
     struct error err = {0};
@@ -64,6 +66,8 @@ static int launch_run(struct cuda *c, const struct cu_work *w)
     }
     a = arena_new();
     c->launches++;
+    c->order = order;
+    c->overlaps |= s->overlap;
     if (!simt_launch(c->simt, w->function->code, &launch, a, &r, &err)) {
         report_refusal(c, w->function->name, &err);
         rc = CU_OUT_OF_RESOURCES;
@@ -164,11 +168,13 @@ static int fill_run(struct cuda *c, const struct cu_work *w)
     return CU_OK;
 }
 
-int work_run(struct cuda *c, const struct cu_work *w)
+int work_run(struct cuda *c, const struct cu_work *w, const void *order)
 {
+    if (w->kind != WORK_LAUNCH)
+        c->order = NULL;
     switch (w->kind) {
     case WORK_LAUNCH:
-        return launch_run(c, w);
+        return launch_run(c, w, order);
     case WORK_COPY:
         return copy_run(c, w);
     case WORK_FILL:

@@ -57,7 +57,7 @@ static u32 targets(struct warp *w, u32 m, const void *dst, u32 site, u32 size, u
     return space == SW_SHARED ? m : 0;
 }
 
-/* Its reads of global memory, as of now: the GPU may read later, but no sooner. */
+/* Its reads of global memory, checked when it is issued; the GPU may read later. */
 static void note_source(struct warp *w, u32 m, const struct copy *c, u32 size, u32 site)
 {
     const struct alloc *x = w->t->cache[site].alloc;

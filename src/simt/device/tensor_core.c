@@ -442,6 +442,9 @@ void dev_wmma(struct sw_warp *sw, u32 m, u64 base, u32 stride, u32 site)
         lanes_resolve(w, &lanes, at, site, bytes, store, host, &space);
         if (w->blk->cell && space == SW_SHARED)
             race_access(w, lanes, host, bytes, site, store);
+        else if (w->t->l->dev->config.check == SIMT_CHECK_FULL && lanes &&
+                 (space == SW_GLOBAL || space == SW_GENERIC))
+            shadow_global(w, lanes, host, bytes, site, store);
         for (u32 left = lanes; left; left &= left - 1) {
             u32 l = (u32)__builtin_ctz(left), shift = 8 * bytes * (e % per);
             void *p = (void *)(uintptr_t)host[l];
