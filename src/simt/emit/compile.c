@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 enum {
-    TRANSLATOR_VERSION = 2,
+    TRANSLATOR_VERSION = 3,
     TINY_KERNEL = 64,
     SMALL_KERNEL = 100,
     LONG_KERNEL = 600,
@@ -98,9 +98,9 @@ enum { USUAL_BYTES = 12500, USUAL_BYTES_EACH = 60 };
 /* Calls and branches take more C than arithmetic does, and gcc the longer. */
 static bool much_text(struct text source, int instructions)
 {
-    size_t same = strlen(simt_abi_text) + strlen(simt_vec_text) + strlen(simt_vec_math_text) +
-                  strlen(simt_vec_lanes_text);
-    return source.len > same + USUAL_BYTES + USUAL_BYTES_EACH * (size_t)instructions;
+    const char *own = memmem(source.data, source.len, SIMT_OWN_TEXT, strlen(SIMT_OWN_TEXT));
+    size_t bytes = own ? (size_t)(source.data + source.len - own) : source.len;
+    return bytes > USUAL_BYTES + USUAL_BYTES_EACH * (size_t)instructions;
 }
 
 /* A block of ten instructions or fewer, on average, where lanes may wait (vec_lanes.h). */
@@ -140,6 +140,21 @@ static size_t compiler_flags(struct text source, int lanes, int instructions, co
         flag[n++] = "-fschedule-insns";
         flag[n++] = "-DSCHEDULED";
     }
+    bool quick = strcmp(flag[0], "-O1") != 0;
+    if (quick)
+        flag[n++] = "-DQUICK";
+    /* An eighth of gcc's time at -Og, and no more instructions worth mention. */
+    if (quick) {
+        flag[n++] = "-fno-cprop-registers";
+        flag[n++] = "-fdisable-rtl-postreload";
+    }
+    /* Registers are given out for the whole function at once. */
+    if (quick || instructions > LONG_KERNEL) {
+        flag[n++] = "-fira-region=one";
+        flag[n++] = "-fira-algorithm=priority";
+    }
+    /* -Og would keep both vectors of 64-bit lanes in memory. */
+    flag[n++] = "-ftree-sra";
     /* Without it gcc leaves the upper vector halves dirty over calls. */
     flag[n++] = "-fexpensive-optimizations";
     /* An eighth of gcc's time, and the code has next to nothing for it. */
@@ -184,9 +199,15 @@ static void cache_key(struct text source, const char *cc, const char *const *fla
 
 static bool only_gcc(const char *flag)
 {
-    return strcmp(flag, "-fexpensive-optimizations") == 0 ||
-           strcmp(flag, "-fschedule-insns") == 0 || strcmp(flag, "-fno-tree-dominator-opts") == 0 ||
-           strcmp(flag, "-fno-tree-bit-ccp") == 0 || strcmp(flag, "-fdisable-rtl-combine") == 0;
+    static const char *const flags[] = {"-fexpensive-optimizations", "-fschedule-insns",
+                                        "-fno-tree-dominator-opts",  "-fno-tree-bit-ccp",
+                                        "-fdisable-rtl-combine",     "-fdisable-rtl-postreload",
+                                        "-fno-cprop-registers",      "-ftree-sra",
+                                        "-fira-region=one",          "-fira-algorithm=priority"};
+    for (size_t i = 0; i < ARRAY_LEN(flags); i++)
+        if (strcmp(flag, flags[i]) == 0)
+            return true;
+    return false;
 }
 
 /* ---- the frame ---- */

@@ -7,5 +7,9 @@ extern const char simt_abi_text[];
 extern const char simt_vec_text[];
 extern const char simt_vec_math_text[];
 extern const char simt_vec_lanes_text[];
+extern const char simt_vec_waits_text[];
+
+/* In a translation, behind what it has of these texts. */
+#define SIMT_OWN_TEXT "/* ---- the kernels ---- */\n"
 
 #endif

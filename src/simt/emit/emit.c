@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * emit.c - one kernel as a C function: blocks, segments, branches.
- *
- * Hides: the machinery of waiting lanes. pend[b] are lanes that wait to run
- * block b; the lowest waiting block goes first, so lanes meet again at the
- * join. Lanes at a barrier or a collective under divergence park in cw[b]
- * until every lane it needs is there or nothing else can run.
+ * emit.c - one kernel as a C function: its blocks, and the segments in them.
  */
 #include "simt/emit/emit.h"
 
@@ -463,152 +458,16 @@ static void write_items(struct emit *e, int b)
     }
 }
 
-/* ---- control flow ---- */
-
-static void write_goto(struct emit *e, int from, int to)
+static void write_block(struct emit *e, int b)
 {
-    if (to >= e->ir->block_count) {
-        buf_puts(e->out, "{ W->live &= ~m; m = 0; goto done; }\n");
-        return;
-    }
-    if (to <= from && e->ir->block[to].div && loop_polls(e->ir, to, from))
-        buf_printf(e->out, "{ if (UNLIKELY(--W->fuel < 0)) TICK(%d) goto B%d; }\n", to, to);
-    else if (to <= from)
-        buf_printf(e->out, "{ if (UNLIKELY(--W->fuel < 0)) R->tick(W, 0, 0); goto B%d; }\n", to);
-    else
-        buf_printf(e->out, "goto B%d;\n", to);
-}
-
-static void write_leave(struct emit *e, const char *lanes)
-{
-    buf_printf(e->out, "{ u32 t = %s; if (t) { W->live &= ~t; m &= ~t; if (!m) goto done; } }\n",
-               lanes);
-}
-
-static void write_branch(struct emit *e, int b)
-{
-    const struct block *bl = &e->ir->block[b];
-    if (bl->term < 0) {
-        write_goto(e, b, bl->fall);
-        return;
-    }
-    const struct insn *t = &e->k->insn[bl->term];
-    if (t->pred < 0) {
-        write_goto(e, b, bl->target);
-        return;
-    }
-    if (!e->ir->varying[t->pred]) {
-        buf_printf(e->out, "if (%sr%d) ", t->pred_not ? "!" : "", t->pred);
-        write_goto(e, b, bl->target);
-        write_goto(e, b, bl->fall);
-        return;
-    }
-    const char *take = arena_printf(e->a, t->pred_not ? "(m & ~p%d)" : "(m & p%d)", t->pred);
-    const char *stay = arena_printf(e->a, t->pred_not ? "(m & p%d)" : "(m & ~p%d)", t->pred);
-    if (block_leaves(e->ir, bl->target)) {
-        write_leave(e, take);
-        write_goto(e, b, bl->fall);
-        return;
-    }
-    if (block_leaves(e->ir, bl->fall)) {
-        write_leave(e, stay);
-        write_goto(e, b, bl->target);
-        return;
-    }
-    /* The lower block goes first, lanes that go to the other wait there. */
-    if (bl->target < bl->fall) {
-        buf_printf(e->out,
-                   "{ u32 t = %s; if (t) { if (t != m) { wait_at(&D, %d, m & ~t); m = t; }\n", take,
-                   bl->fall);
-        write_goto(e, b, bl->target);
-        buf_puts(e->out, "} }\n");
-    } else {
-        buf_printf(e->out, "{ u32 t = %s; if (t == m) ", take);
-        write_goto(e, b, bl->target);
-        buf_printf(e->out, "if (t) { wait_at(&D, %d, t); m &= ~t; } }\n", bl->target);
-    }
-    write_goto(e, b, bl->fall);
-}
-
-static bool is_block_barrier(const struct insn *in)
-{
-    return (in->op == OP_BAR || in->op == OP_BARRIER) && !insn_has_mod(in, MOD_WARP);
-}
-
-/* Which lanes a collective in a block of its own needs before it can run. */
-static void write_gather(struct emit *e, int b)
-{
-    const struct insn *in = &e->k->insn[e->ir->block[b].insn[0]];
-    const char *need = "W->live";
-    e->scratch = 0;
-    int at = insn_members(in);
-    buf_printf(e->out, "m |= unpark(&D, %d);\n", b);
-    if (at >= 0 && !operand_uniform(e, &in->args[at])) {
-        /* Threads whose tile is complete go on. */
-        buf_printf(e->out,
-                   "if (m != W->live) { u32 go = all_there(m, W->live, (const u32 *)%s); if (go != "
-                   "m) park_at(&D, %d, m & ~go); m = go; if (!m) goto next; }\n",
-                   lanes_of(e, in, &in->args[at], false), b);
-    } else {
-        if (at >= 0)
-            need = arena_printf(e->a, "(W->live & %s)", scalar_value(e, in, &in->args[at], 'I'));
-        buf_printf(e->out,
-                   "if (m != W->live && (%s & ~m)) { park_at(&D, %d, m); m = 0; goto next; }\n",
-                   need, b);
-    }
-    buf_printf(e->out, "O%d:;\n", b);
-}
-
-static void write_block(struct emit *e, int b, bool divided)
-{
-    const struct block *bl = &e->ir->block[b];
     e->block = b;
-    buf_printf(e->out, "B%d:;\n", b);
-    if (divided && (bl->div || bl->join))
-        buf_printf(e->out, e->parks && !bl->div ? "HEAD_ALL(%d)\n" : "HEAD(%d)\n", b);
-    if (divided)
-        buf_printf(e->out, "E%d:;\n", b);
-    if (bl->collective)
-        write_gather(e, b);
+    write_head(e, b);
     buf_printf(e->out, "COUNT(%d)\n", b);
     if (loop_alone(e, b))
         write_loop_alone(e, b);
     else
         write_items(e, b);
     write_branch(e, b);
-}
-
-static void write_scheduler(struct emit *e)
-{
-    const struct ir *ir = e->ir;
-    buf_puts(e->out, "done:;\nnext:;\n");
-    if (e->parks) {
-        /* Parked lanes let others of the divided region go on; those that
-         * wait outside of it would run apart there, so they wait longer. */
-        buf_puts(e->out,
-                 "if (lowest(D.cset, NW) < NB) {\n"
-                 "for (int k = D.low; k < NB; k++) if (pend[k] && isdiv[k]) { D.turn = k + 1; goto "
-                 "sched; }\n"
-                 "int b = lowest(D.cset, NW); m = unpark(&D, b) & W->live;\n"
-                 "if (!m) goto next;\n"
-                 "if (isbar[b]) for (int k = b + 1; k < NB; k++) if (isbar[k] && cw[k]) { u32 q = "
-                 "unpark(&D, k) & W->live; extra |= q; wait_at(&D, k + 1, q); }\n"
-                 "switch (b) {\n");
-        for (int b = 0; b < ir->block_count; b++)
-            if (ir->block[b].collective)
-                buf_printf(e->out, "case %d: goto O%d;\n", b, b);
-        buf_puts(e->out, "} }\n");
-    }
-    buf_puts(
-        e->out,
-        "if (D.low >= NB) return;\n"
-        "sched: { int b = D.low; if (D.turn) { if (D.turn > 1) b = D.turn - 1; else for (int "
-        "k = D.low + 1; k < NB; k++) if (pend[k] && isdiv[k]) { b = k; break; } D.turn = 0; }\n"
-        "m = pend[b] & W->live; pend[b] = 0; UNSET(pset, b); D.low = lowest(pset, NW); "
-        "if (!m) goto next; switch (b) {\n");
-    for (int b = 0; b < ir->block_count; b++)
-        buf_printf(e->out, "case %d: goto E%d;\n", b, b);
-    buf_puts(e->out, "} }\nreturn;\n");
 }
 
 /* In a kernel of many blocks, what lives from block to block is kept in the
@@ -711,24 +570,8 @@ static void plan_kernel(struct emit *e)
         e->parks |= ir->block[b].collective;
 }
 
-/* Where lanes wait, and which blocks they may wait in. */
-static void write_waits(const struct emit *e, struct buf *out)
-{
-    const struct ir *ir = e->ir;
-    buf_puts(out, "u32 pend[NB + 1] = {0}, cw[NB + 1] = {0}; u64 pset[NW] = {0}, cset[NW] = "
-                  "{0}; struct waits D = {pend, cw, pset, cset, 1 << 30, NW, 0};\n");
-    buf_puts(out, "static const u8 isbar[NB + 1] = {");
-    for (int b = 0; b < ir->block_count; b++)
-        buf_printf(out, "%d,",
-                   ir->block[b].collective && is_block_barrier(&e->k->insn[ir->block[b].insn[0]]));
-    buf_puts(out, "}, isdiv[NB + 1] = {");
-    for (int b = 0; b < ir->block_count; b++)
-        buf_printf(out, "%d,", ir->block[b].div);
-    buf_puts(out, "};\n");
-}
-
 /* The function around the body: what comes before it needs the whole frame's size. */
-static void write_function(struct emit *e, const char *name, bool divided, const struct buf *body,
+static void write_function(struct emit *e, const char *name, const struct buf *body,
                            struct buf *out)
 {
     int words = (e->ir->block_count + 64) / 64;
@@ -742,12 +585,8 @@ static void write_function(struct emit *e, const char *name, bool divided, const
     /* Unrolled, the compiler would work on twice the code for nothing: hide the count. */
     buf_printf(out, "u8 fr[%d] AL; W->fr = fr; int upto = 32; __asm__(\"\" : \"+r\"(upto));\n",
                e->frame + SLOT_BYTES);
-    if (divided)
+    if (e->divided)
         write_waits(e, out);
-    buf_printf(out, "#undef TICK\n#define TICK(b) %s\n",
-               divided ? "{ if (R->tick(W, D.low < NB, 0)) { wait_at(&D, b, m); m = 0; D.turn = 1; "
-                         "goto sched; } }"
-                       : "R->tick(W, 0, 0);");
     buf_add(out, names.data ? names.data : "", names.len);
     buf_add(out, body->data ? body->data : "", body->len);
     buf_puts(out, "}\n#undef NB\n#undef NW\n");
@@ -760,7 +599,6 @@ bool emit_kernel(struct emit_unit *unit, struct ptx_kernel *k, bool rows, int nu
 {
     struct ir *ir = arena_alloc(unit->a, sizeof *ir);
     struct buf body = buf_init((size_t)1 << 30);
-    bool divided = false;
     if (!ir_build(k, rows, unit->a, ir, err))
         return false;
     /* Both forms of a kernel have their sites in one table. */
@@ -778,15 +616,15 @@ bool emit_kernel(struct emit_unit *unit, struct ptx_kernel *k, bool rows, int nu
     place_variables(state);
     state->arrays = shared_arrays(k, unit->a);
     for (int b = 0; b < ir->block_count; b++)
-        divided |= ir->block[b].div;
+        state->divided |= ir->block[b].div;
     for (int b = 0; b < ir->block_count && !state->failed; b++)
-        write_block(state, b, divided);
-    if (divided)
+        write_block(state, b);
+    if (state->divided)
         write_scheduler(state);
     else
-        buf_puts(&body, "done: return;\n");
+        buf_puts(&body, "leave: W->live &= ~m;\ndone: return;\n");
     const char *name = arena_printf(unit->a, "k%d_%s", number, rows ? "rows" : "general");
-    write_function(state, name, divided, &body, out);
+    write_function(state, name, &body, out);
     bool fits = !body.overflowed;
     buf_release(&body);
     if (!fits)

@@ -93,8 +93,9 @@ struct emit {
     int *final; /* index of its last definition in this segment; -1: not needed after it */
     int stamp;
     int temp;
-    bool parks; /* a collective may have to wait for lanes */
-    int block;  /* being written */
+    bool divided; /* lanes may have to wait for each other */
+    bool parks;   /* a collective may have to wait for lanes */
+    int block;    /* being written */
     /* Blocks that run once, if they have many memory instructions: those are written as calls
      * there, to save compile time. NULL: none. */
     bool *once;
@@ -163,6 +164,12 @@ void emit_sum(struct emit *e, const struct insn *in);
 void write_scalar(struct emit *e, const struct insn *in);
 bool loop_alone(const struct emit *e, int b);
 void write_loop_alone(struct emit *e, int b);
+
+/* emit_flow.c: how a block begins, how it ends, and what the function has of waiting lanes */
+void write_head(struct emit *e, int b);
+void write_branch(struct emit *e, int b);
+void write_waits(const struct emit *e, struct buf *out);
+void write_scheduler(struct emit *e);
 
 /* emit_affine.c */
 bool is_affine(const struct emit *e, int reg);

@@ -426,12 +426,31 @@ static const char *half_bits(struct emit *e, const struct row_use *u, const char
     return arena_printf(e->a, "%c_f2%c(%s)", v, l, t);
 }
 
+static const char *row_value(struct emit *e, const struct row_use *u, enum reg_class *cls);
+
+/* In a segment, what has no operand of its own in any lane is computed once; NULL: another row. */
+static const char *spread_value(struct emit *e, const struct row_use *u, enum reg_class *cls)
+{
+    static const char letters[] = "MIFQ";
+    if (!e->vec || u->row->how != HOW_EACH || u->row->sig[0] == 'P')
+        return NULL;
+    for (size_t i = 0; u->row->sig[2 + i]; i++)
+        if (!operand_uniform(e, &u->ops[i]))
+            return NULL;
+    e->vec = false;
+    const char *t = row_value(e, u, cls);
+    e->vec = true;
+    return arena_printf(e->a, "%c_spl(%s)", letters[*cls], t);
+}
+
 /* The value of a row, in its result letter; *cls says which register class. */
 static const char *row_value(struct emit *e, const struct row_use *u, enum reg_class *cls)
 {
     const struct op_row *row = u->row;
     char res = row->sig[0];
-    const char *t;
+    const char *t = spread_value(e, u, cls);
+    if (t)
+        return t;
     *cls = wide(res) ? CLASS_Q : res == 'P' ? CLASS_P : res == 'F' ? CLASS_F : CLASS_I;
     if (res == 'k' || res == 'l') {
         const char *lo = narrow_text(e, u, 1), *hi = narrow_text(e, u, 2);

@@ -144,6 +144,13 @@ static void spread_address(struct emit *e, const struct insn *in, const char **a
     *a32 = false;
 }
 
+/* Likewise, but the call that uses it will fill them. */
+static int spread_later(struct emit *e, const struct insn *in, bool *a32)
+{
+    *a32 = false;
+    return e->addr_at = scratch_take(e, in);
+}
+
 static int operand_list(const struct opnd *o, const struct opnd **list)
 {
     *list = o->kind == OPND_VEC ? o->list : o;
@@ -209,8 +216,6 @@ static bool access_of(struct emit *e, const struct insn *in, const struct opnd *
 
 static int load_site(struct emit *e, const struct insn *in, struct access *x)
 {
-    if (x->uniform)
-        spread_address(e, in, &x->addr, &x->a32);
     for (int i = 0; i < x->n; i++)
         site_reg(e, x->regs[i].kind == OPND_REG ? reg_slot(e, x->regs[i].reg) : -1);
     return emit_site(e, in, x->space, x->esize, x->n, x->flags | (x->a32 ? SW_A32 : 0u), x->off, 0);
@@ -227,7 +232,11 @@ int emit_group_site(struct emit *e, const struct insn *in)
         return emit_site(e, in, x.space, x.esize, x.n,
                          (x.flags & ~(unsigned)SW_WIDE) | (x.a32 ? SW_A32 : 0u), x.off, 0);
     }
-    return access_of(e, in, &in->args[1], &in->args[0], false, &x) ? load_site(e, in, &x) : 0;
+    if (!access_of(e, in, &in->args[1], &in->args[0], false, &x))
+        return 0;
+    if (x.uniform)
+        spread_address(e, in, &x.addr, &x.a32);
+    return load_site(e, in, &x);
 }
 
 static const char *space_base(const struct access *x)
@@ -266,16 +275,44 @@ static bool one_word(const struct emit *e, const struct access *x)
            reg_class(e, x->regs[0].reg) != CLASS_P;
 }
 
-static const char *once(const struct emit *e)
+static bool once(const struct emit *e)
 {
-    return e->once && e->once[e->block] ? "_once" : "";
+    return e->once && e->once[e->block];
 }
 
 static const char *row_text(struct emit *e, const struct access *x, bool read, int site)
 {
-    return arena_printf(e->a, "row_%s%s(W, mm, %s, %" PRId64 "ll, %s, %s, %d)",
-                        read && x->space == PS_SHARED ? "shared" : "at", once(e), x->base, x->off,
-                        x->wraps, space_base(x), site);
+    return arena_printf(e->a, "row_%s(W, mm, %s, %" PRId64 "ll, %s, %s, %d)",
+                        read && x->space == PS_SHARED ? "shared" : "at", x->base, x->off, x->wraps,
+                        space_base(x), site);
+}
+
+/* All of a row's access in one call; at: its lanes in the frame. */
+static const char *row_call(struct emit *e, const struct access *x, const char *what, int site,
+                            int at)
+{
+    return arena_printf(e->a, "row_%s_%s(W, mm, %s, %" PRId64 "ll, %d, fr + %d, %s)", what,
+                        x->space == PS_SHARED ? "shared" : "at", x->base, x->off, site, at,
+                        x->wraps);
+}
+
+static void load_row(struct emit *e, const struct access *x, int site)
+{
+    int r = x->regs[0].reg, at = reg_slot(e, r);
+    bool direct = e->direct[r] == e->block + 1;
+    if (once(e) && direct)
+        buf_printf(e->out, "q%d = %s;\n", r, row_call(e, x, "find", site, at));
+    else if (once(e))
+        buf_printf(e->out, "%s;\n", row_call(e, x, "load", site, at));
+    else if (direct)
+        buf_printf(e->out,
+                   "q%d = %s; if (UNLIKELY(!q%d)) { R->lda(W, mm, %s, %d); q%d = fr + %d; }\n", r,
+                   row_text(e, x, true, site), r, x->addr, site, r, at);
+    else
+        buf_printf(e->out,
+                   "const u8 *q = %s; if (UNLIKELY(!q)) R->lda(W, mm, %s, %d); "
+                   "else row_copy(fr + %d, q);\n",
+                   row_text(e, x, true, site), x->addr, site, at);
 }
 
 static void emit_ld(struct emit *e, const struct insn *in)
@@ -292,8 +329,8 @@ static void emit_ld(struct emit *e, const struct insn *in)
         if (x.n == 1 && one_word(e, &x)) {
             set_uniform(e, &x.regs[0],
                         arena_printf(e->a, "one_%s%s(W, mm, %s, %" PRId64 "ll, %s, %d)",
-                                     x.space == PS_SHARED ? "shared" : "word", once(e), x.addr,
-                                     x.off, space_base(&x), site));
+                                     x.space == PS_SHARED ? "shared" : "word",
+                                     once(e) ? "_once" : "", x.addr, x.off, space_base(&x), site));
             return;
         }
         if (x.n == 1) {
@@ -308,24 +345,23 @@ static void emit_ld(struct emit *e, const struct insn *in)
     int64_t stride = e->stride;
     int first = x.regs[0].kind == OPND_REG ? x.regs[0].reg : -1;
     bool quad = x.n == 4 && first >= 0 && e->direct[first] == e->block + 1 && e->quad[first];
-    int quad_at = quad ? quad_slots(e, &in->args[0]) : 0, site = load_site(e, in, &x);
+    int quad_at = quad ? quad_slots(e, &in->args[0]) : 0, from = 0;
+    if (x.uniform && quad)
+        spread_address(e, in, &x.addr, &x.a32);
+    else if (x.uniform)
+        from = spread_later(e, in, &x.a32);
+    int site = load_site(e, in, &x);
     if (quad)
         buf_printf(e->out,
                    "q%d = R->quads(W, mm, %d, 0); "
                    "if (UNLIKELY(!q%d)) { R->ld(W, mm, %d); q%d = quads_join(fr + %d); }\n",
                    first, site, first, site, first, quad_at);
-    else if (x.affine && row_of_words(&x, stride)) {
-        int r = x.regs[0].reg, at = reg_slot(e, r);
-        bool direct = e->direct[r] == e->block + 1;
-        buf_printf(e->out, "const u8 *q = %s; if (UNLIKELY(!q)) { R->lda(W, mm, %s, %d); %s}\n",
-                   row_text(e, &x, true, site), x.addr, site,
-                   direct ? arena_printf(e->a, "q = fr + %d; ", at) : "");
-        if (direct)
-            buf_printf(e->out, "q%d = q;\n", r);
-        else
-            buf_printf(e->out, "else row_copy%s(fr + %d, q);\n", once(e), at);
-    } else if (x.affine)
+    else if (x.affine && row_of_words(&x, stride))
+        load_row(e, &x, site);
+    else if (x.affine)
         buf_printf(e->out, "R->lda(W, mm, %s, %d);\n", x.addr, site);
+    else if (x.uniform)
+        buf_printf(e->out, "ld_one(W, mm, %d, fr + %d, %s);\n", site, from, x.addr);
     else
         buf_printf(e->out, "R->ld(W, mm, %d);\n", site);
 }
@@ -337,20 +373,25 @@ static void emit_st(struct emit *e, const struct insn *in)
         return;
     bool wide = x.esize == 8;
     x.flags = (x.flags & ~(unsigned)SW_WIDE) | (wide ? SW_WIDE : 0u);
-    if (x.uniform)
-        spread_address(e, in, &x.addr, &x.a32);
-    int from = 0;
+    int to = x.uniform ? spread_later(e, in, &x.a32) : 0, from = 0;
     for (int i = 0; i < x.n; i++)
         site_reg(e, from = lanes_at(e, in, &x.regs[i], wide));
+    if (x.uniform)
+        e->addr_at = to;
     int64_t stride = e->stride;
     int site = emit_site(e, in, x.space, x.esize, x.n, x.flags | (x.a32 ? SW_A32 : 0u), x.off, 0);
-    if (x.affine && row_of_words(&x, stride))
+    bool row = x.affine && row_of_words(&x, stride);
+    if (row && once(e))
+        buf_printf(e->out, "%s;\n", row_call(e, &x, "store", site, from));
+    else if (row)
         buf_printf(e->out,
                    "u8 *q = %s; if (UNLIKELY(!q)) R->sta(W, mm, %s, %d); "
-                   "else row_copy%s(q, fr + %d);\n",
-                   row_text(e, &x, false, site), x.addr, site, once(e), from);
+                   "else row_copy(q, fr + %d);\n",
+                   row_text(e, &x, false, site), x.addr, site, from);
     else if (x.affine)
         buf_printf(e->out, "R->sta(W, mm, %s, %d);\n", x.addr, site);
+    else if (x.uniform)
+        buf_printf(e->out, "st_one(W, mm, %d, fr + %d, %s);\n", site, to, x.addr);
     else
         buf_printf(e->out, "R->st(W, mm, %d);\n", site);
 }

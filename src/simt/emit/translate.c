@@ -9,6 +9,7 @@
 
 #include "simt/emit/embed.h"
 #include "simt/emit/emit.h"
+#include "simt/emit/used_text.h"
 #include "simt/ir/if_conversion.h"
 #include "simt/ir/narrow_addresses.h"
 #include "simt/ir/peer_addresses.h"
@@ -297,14 +298,10 @@ static void write_places(const struct ptx_module *m, struct buf *out)
     buf_puts(out, "\"\"};\n");
 }
 
-static void write_source(struct emit_unit *u, struct unit_out *o, struct buf *vars, int lanes,
-                         size_t kernels, struct buf *out)
+/* What is the kernels' own. */
+static void write_source(struct emit_unit *u, struct unit_out *o, struct buf *vars, size_t kernels,
+                         struct buf *out)
 {
-    buf_puts(out, simt_abi_text);
-    buf_printf(out, "#define LANES %d\n", lanes);
-    buf_puts(out, simt_vec_text);
-    buf_puts(out, simt_vec_math_text);
-    buf_puts(out, simt_vec_lanes_text);
     buf_add(out, vars->data ? vars->data : "", vars->len);
     buf_add(out, u->helpers.data ? u->helpers.data : "", u->helpers.len);
     buf_add(out, o->code.data ? o->code.data : "", o->code.len);
@@ -323,6 +320,21 @@ static void write_source(struct emit_unit *u, struct unit_out *o, struct buf *va
                kernels, u->m->file_count, u->var_count);
 }
 
+/* In front of it, what it uses of the interface and of the vectors. */
+static void write_library(const struct buf *own, int lanes, struct arena *a, struct buf *out)
+{
+    const char *const texts[] = {simt_abi_text, simt_vec_text, simt_vec_math_text,
+                                 simt_vec_lanes_text, simt_vec_waits_text};
+    struct buf all = buf_init(LIMIT);
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        buf_puts(&all, texts[i]);
+    struct text user = buf_text(own);
+    buf_printf(out, "#define LANES %d\n", lanes);
+    used_text(buf_text(&all), &user, 1, a, out);
+    buf_puts(out, SIMT_OWN_TEXT);
+    buf_release(&all);
+}
+
 bool simt_translate(struct text ptx, const char *const *kernels, size_t n,
                     const struct translate_options *opt, struct arena *a, struct text *c_source,
                     int *instructions, struct error *err)
@@ -338,7 +350,7 @@ bool simt_translate(struct text ptx, const char *const *kernels, size_t n,
                           .vars = buf_init(LIMIT)};
     struct unit_out o = {
         .code = buf_init(LIMIT), .tables = buf_init(LIMIT), .rows = buf_init(LIMIT)};
-    struct buf vars = buf_init(LIMIT), all = buf_init(LIMIT);
+    struct buf vars = buf_init(LIMIT), own = buf_init(LIMIT), all = buf_init(LIMIT);
     u.row_used = arena_array(a, (size_t)op_row_count() + 1, sizeof *u.row_used);
     u.var_names = strmap_init(a);
     u.var_ids = arena_array(a, (size_t)m.var_count + 1, sizeof *u.var_ids);
@@ -350,8 +362,10 @@ bool simt_translate(struct text ptx, const char *const *kernels, size_t n,
         ok = write_variables(&e, &vars, err);
     }
     if (ok) {
-        write_source(&u, &o, &vars, opt->lanes ? opt->lanes : 4, n, &all);
-        if (all.overflowed)
+        write_source(&u, &o, &vars, n, &own);
+        write_library(&own, u.lanes, a, &all);
+        buf_add(&all, own.data, own.len);
+        if (own.overflowed || all.overflowed)
             ok = error_set(err, ERROR_JUDGED, "the translated kernel is too large");
         *c_source = buf_copy(&all, a);
         *instructions = o.instructions;
@@ -362,6 +376,7 @@ bool simt_translate(struct text ptx, const char *const *kernels, size_t n,
     buf_release(&o.tables);
     buf_release(&o.rows);
     buf_release(&vars);
+    buf_release(&own);
     buf_release(&all);
     return ok;
 }

@@ -12,10 +12,14 @@
 #else /* without its optimiser gcc takes minutes for what many copies leave behind */
 #define AI static __attribute__((unused))
 #endif
-#define NI          static __attribute__((noinline, unused))
+#define NI static __attribute__((noinline, unused))
+#if defined(QUICK) /* there gcc only takes longer over it */
+#define UNLIKELY(x) (x)
+#else
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define AL          __attribute__((aligned(64)))
-#define VBYTES      (4 * LANES)
+#endif
+#define AL     __attribute__((aligned(64)))
+#define VBYTES (4 * LANES)
 typedef u32 I __attribute__((vector_size(VBYTES)));
 typedef s32 S __attribute__((vector_size(VBYTES)));
 typedef s32 M __attribute__((vector_size(VBYTES)));

@@ -214,6 +214,39 @@ AI u32 fma_hx2(u32 a, u32 b, u32 c, int flags)
     return fma_hx(a & 0xffffu, b & 0xffffu, c & 0xffffu, flags) |
            fma_hx(a >> 16, b >> 16, c >> 16, flags) << 16;
 }
+/* The same of all lanes. */
+AI F V_fma_odd(F x, F y, F z)
+{
+    VD p = __builtin_convertvector((HF)LO_HALF(x), VD) *
+           __builtin_convertvector((HF)LO_HALF(y), VD),
+       q = __builtin_convertvector((HF)HI_HALF(x), VD) *
+           __builtin_convertvector((HF)HI_HALF(y), VD);
+    p = p + __builtin_convertvector((HF)LO_HALF(z), VD);
+    q = q + __builtin_convertvector((HF)HI_HALF(z), VD);
+    HF f = __builtin_convertvector(p, HF), g = __builtin_convertvector(q, HF);
+    VD b = __builtin_convertvector(f, VD), d = __builtin_convertvector(g, VD);
+    I u = (I)JOIN(f, g), e = u & 0x7f800000u;
+    M off = Q_narm((VQ)(b != p), (VQ)(d != q)) & (M)(e != 0x7f800000u);
+    M away = Q_narm((VQ)(~((p > 0) ^ (b > p)) & (p != 0)), (VQ)(~((q > 0) ^ (d > q)) & (q != 0)));
+    return (F)sel_I(off, (u + (I)away) | 1u, u);
+}
+NI I V_fma_hx(I a, I b, I c)
+{
+    return V_f2h(V_fma_odd(V_h2f(a), V_h2f(b), V_h2f(c)));
+}
+NI I V_fma_hx2(I a, I b, I c)
+{
+    return V_f2h(V_fma_odd(V_h2f(a & 0xffffu), V_h2f(b & 0xffffu), V_h2f(c & 0xffffu))) |
+           V_f2h(V_fma_odd(V_h2f(a >> 16), V_h2f(b >> 16), V_h2f(c >> 16))) << 16;
+}
+AI u32 S_fma_hx(u32 a, u32 b, u32 c)
+{
+    return fma_hx(a, b, c, 0);
+}
+AI u32 S_fma_hx2(u32 a, u32 b, u32 c)
+{
+    return fma_hx2(a, b, c, 0);
+}
 AI u32 fma_bx(u32 a, u32 b, u32 c, int flags)
 {
     return fma_b(a, b, c, flags & HF_RELU);
@@ -543,19 +576,41 @@ NI u32 one_shared_once(struct sw_warp *W, u32 m, u64 a, s64 off, const u8 *base,
 {
     return one_shared(W, m, a, off, base, site);
 }
-NI u8 *row_at_once(struct sw_warp *W, u32 m, u64 a, s64 off, u32 wraps, const u8 *base, u32 site)
-{
-    return row_at(W, m, a, off, wraps, base, site);
-}
-NI u8 *row_shared_once(struct sw_warp *W, u32 m, u64 a, s64 off, u32 wraps, const u8 *base,
-                       u32 site)
-{
-    return row_shared(W, m, a, off, wraps, base, site);
-}
-NI void row_copy_once(u8 *to, const u8 *from)
-{
-    row_copy(to, from);
-}
+#define LOAD_ROW(name, find, base)                                                                 \
+    NI void name(struct sw_warp *W, u32 m, u64 a, s64 off, u32 site, void *to, u32 wraps)          \
+    {                                                                                              \
+        const u8 *q = find(W, m, a, off, wraps, base, site);                                       \
+        if (UNLIKELY(!q))                                                                          \
+            R->lda(W, m, a, wraps, site);                                                          \
+        else                                                                                       \
+            row_copy(to, q);                                                                       \
+    }
+/* To be read where it lies, or else at `to`. */
+#define FIND_ROW(name, find, base)                                                                 \
+    NI const u8 *name(struct sw_warp *W, u32 m, u64 a, s64 off, u32 site, u8 *to, u32 wraps)       \
+    {                                                                                              \
+        const u8 *q = find(W, m, a, off, wraps, base, site);                                       \
+        if (UNLIKELY(!q)) {                                                                        \
+            R->lda(W, m, a, wraps, site);                                                          \
+            q = to;                                                                                \
+        }                                                                                          \
+        return q;                                                                                  \
+    }
+#define STORE_ROW(name, base)                                                                      \
+    NI void name(struct sw_warp *W, u32 m, u64 a, s64 off, u32 site, const u8 *from, u32 wraps)    \
+    {                                                                                              \
+        u8 *q = row_at(W, m, a, off, wraps, base, site);                                           \
+        if (UNLIKELY(!q))                                                                          \
+            R->sta(W, m, a, wraps, site);                                                          \
+        else                                                                                       \
+            row_copy(q, from);                                                                     \
+    }
+LOAD_ROW(row_load_at, row_at, (const u8 *)0)
+LOAD_ROW(row_load_shared, row_shared, W->b->smem)
+FIND_ROW(row_find_at, row_at, (const u8 *)0)
+FIND_ROW(row_find_shared, row_shared, W->b->smem)
+STORE_ROW(row_store_at, (const u8 *)0)
+STORE_ROW(row_store_shared, W->b->smem)
 NI void lanes32(void *t, const void *s)
 {
     for (int c = 0; c < 32; c += LANES)
@@ -578,6 +633,17 @@ NI void put64(void *p, u32 m, u64 x)
     for (; m; m &= m - 1)
         ((u64 *)p)[__builtin_ctz(m)] = x;
 }
+/* A load or store at one place for all lanes, whose addresses go to `at`. */
+NI void ld_one(struct sw_warp *W, u32 m, u32 site, void *at, u64 a)
+{
+    fill64(at, a);
+    R->ld(W, m, site);
+}
+NI void st_one(struct sw_warp *W, u32 m, u32 site, void *at, u64 a)
+{
+    fill64(at, a);
+    R->st(W, m, site);
+}
 AI u32 first_lane(u32 m)
 {
     return (u32)__builtin_ctz(m);
@@ -599,65 +665,6 @@ NI u32 all_there(u32 m, u32 live, const u32 *members)
     return r;
 }
 
-/* ---- waiting lanes (emit.c): out of line, because every block has some ---- */
-struct waits {
-    u32 *pend, *cw;   /* per block: lanes that wait to run it; parked at its collective */
-    u64 *pset, *cset; /* which of them are not 0 */
-    int low, words, turn;
-};
-#define SET(s, b)   ((s)[(b) >> 6] |= 1ull << ((b)&63))
-#define UNSET(s, b) ((s)[(b) >> 6] &= ~(1ull << ((b)&63)))
-NI int lowest(const u64 *s, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (s[i])
-            return i * 64 + __builtin_ctzll(s[i]);
-    return 1 << 30;
-}
-NI void wait_at(struct waits *d, int b, u32 lanes)
-{
-    d->pend[b] |= lanes;
-    SET(d->pset, b);
-    if (b < d->low)
-        d->low = b;
-}
-/* Lanes that wait for this block join; 0: others go first. */
-NI u32 meet_at(struct waits *d, int b, u32 m)
-{
-    if (d->low != b) {
-        wait_at(d, b, m);
-        return 0;
-    }
-    m |= d->pend[b];
-    d->pend[b] = 0;
-    UNSET(d->pset, b);
-    d->low = lowest(d->pset, d->words);
-    return m;
-}
-NI void park_at(struct waits *d, int b, u32 m)
-{
-    d->cw[b] = m;
-    SET(d->cset, b);
-}
-NI u32 unpark(struct waits *d, int b)
-{
-    u32 m = d->cw[b];
-    d->cw[b] = 0;
-    UNSET(d->cset, b);
-    return m;
-}
-#define HEAD(b)                                                                                    \
-    if (UNLIKELY(D.low <= (b)) && !(m = meet_at(&D, b, m)))                                        \
-        goto next;
-#define HEAD_ALL(b)                                                                                \
-    if (UNLIKELY(lowest(D.cset, NW) < NB)) {                                                       \
-        wait_at(&D, b, m);                                                                         \
-        goto next;                                                                                 \
-    }                                                                                              \
-    HEAD(b)
-#define COUNT(b)                                                                                   \
-    C[2 * (b)]++;                                                                                  \
-    C[2 * (b) + 1] += (u64)__builtin_popcount(m);
 #if LANES == 4
 /* ---- four words of each lane, as they lie in memory ---- */
 struct quads {

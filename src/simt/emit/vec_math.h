@@ -157,21 +157,26 @@ AI I V_mulhu(I x, I y)
 #else
 #define PICK(r, x, y, less, neon) r = ((I)(x less y) & (I)x) | (~(I)(x less y) & (I)y)
 #endif
-#define MIN_MAX(name, lane, vector, less, neon)                                                    \
-    AI u32 S_##name(lane x, lane y)                                                                \
+#define MIN_MAX_LANE(name, type, less)                                                             \
+    AI u32 name(type x, type y)                                                                    \
     {                                                                                              \
         return (u32)(x less y ? x : y);                                                            \
-    }                                                                                              \
-    AI I V_##name(vector x, vector y)                                                              \
+    }
+#define MIN_MAX(name, vector, less, neon)                                                          \
+    AI I name(vector x, vector y)                                                                  \
     {                                                                                              \
         I r;                                                                                       \
         PICK(r, x, y, less, neon);                                                                 \
         return r;                                                                                  \
     }
-MIN_MAX(mins, s32, S, <, "smin")
-MIN_MAX(minu, u32, I, <, "umin")
-MIN_MAX(maxs, s32, S, >, "smax")
-MIN_MAX(maxu, u32, I, >, "umax")
+MIN_MAX_LANE(S_mins, s32, <)
+MIN_MAX_LANE(S_minu, u32, <)
+MIN_MAX_LANE(S_maxs, s32, >)
+MIN_MAX_LANE(S_maxu, u32, >)
+MIN_MAX(V_mins, S, <, "smin")
+MIN_MAX(V_minu, I, <, "umin")
+MIN_MAX(V_maxs, S, >, "smax")
+MIN_MAX(V_maxu, I, >, "umax")
 
 /* PTX min and max: a NaN loses, -0 is below +0, two NaNs give the canonical one. */
 NI float S_fmin(float x, float y)
@@ -474,18 +479,18 @@ NI I V_remu(I x, I y)
     return (x - q * y) | (I)(y == 0);
 }
 #else
-#define EACH_LANE(name, V)                                                                         \
-    NI I V_##name(V x, V y)                                                                        \
+#define EACH_LANE(name, lane, V)                                                                   \
+    NI I name(V x, V y)                                                                            \
     {                                                                                              \
         I r;                                                                                       \
         for (int i = 0; i < LANES; i++)                                                            \
-            r[i] = S_##name(x[i], y[i]);                                                           \
+            r[i] = lane(x[i], y[i]);                                                               \
         return r;                                                                                  \
     }
-EACH_LANE(divs, S)
-EACH_LANE(divu, I)
-EACH_LANE(rems, S)
-EACH_LANE(remu, I)
+EACH_LANE(V_divs, S_divs, S)
+EACH_LANE(V_divu, S_divu, I)
+EACH_LANE(V_rems, S_rems, S)
+EACH_LANE(V_remu, S_remu, I)
 #endif
 
 /* 2^x to 2 ulp, also into the subnormals. */
@@ -507,12 +512,7 @@ AI F V_fma_of(F x, F y, const F *z)
 /* The whole part is even and half of it scales twice; the sum is long enough for parts from -1 to
  * 1, and exact at both. It is added in pairs, since what uses it waits for it. Inside the segment
  * where gcc puts several of them side by side. */
-#if defined(SCHEDULED)
-AI
-#else
-NI
-#endif
-    F V_ex2(F x)
+AI F ex2_of(F x)
 {
     F lo = (F){0} - 151.0f, hi = (F){0} + 128.5f, even = (F){0} + 0x1.8p24f;
     NEON2("fmax", x, x, lo);
@@ -528,6 +528,17 @@ NI
     F s = (F)(((I)t << 23) + 0x3f800000u);
     return p * s * s;
 }
+#if defined(SCHEDULED)
+AI F V_ex2(F x)
+{
+    return ex2_of(x);
+}
+#else
+NI F V_ex2(F x)
+{
+    return ex2_of(x);
+}
+#endif
 #else
 NI F V_ex2(F x)
 {
@@ -654,7 +665,11 @@ NI u32 S_f2h(float x)
 }
 AI F V_h2f(I h)
 {
-#if defined(__F16C__) && LANES == 8
+#if defined(__AVX512F__) && LANES == 16
+    typedef short v16h __attribute__((vector_size(32)));
+    return (F)__builtin_ia32_vcvtph2ps512_mask((v16h) __builtin_convertvector(h, HU16), (F){0},
+                                               (u16)-1, 4);
+#elif defined(__F16C__) && LANES == 8
     typedef short v8h __attribute__((vector_size(16)));
     return (F)__builtin_ia32_vcvtph2ps256((v8h) __builtin_convertvector(h, HU16));
 #elif defined(NEON)
@@ -669,6 +684,18 @@ AI F V_h2f(I h)
     return (F)((I)r | s);
 #endif
 }
+#if defined(__F16C__) && (LANES == 8 || (LANES == 16 && defined(__AVX512F__)))
+AI I V_f2h(F x)
+{
+#if LANES == 16
+    typedef short v16h __attribute__((vector_size(32)));
+    HU16 n = (HU16)__builtin_ia32_vcvtps2ph512_mask(x, 0, (v16h){0}, (u16)-1);
+#else
+    HU16 n = (HU16)__builtin_ia32_vcvtps2ph256(x, 0);
+#endif
+    return sel_I((M)(x == x), __builtin_convertvector(n, I), (I){0} + 0x7fffu);
+}
+#else
 NI I V_f2h(F x)
 {
 #if defined(NEON)
@@ -685,6 +712,7 @@ NI I V_f2h(F x)
     r = r | s;
     return sel_I((M)(a > 0x7f800000u), (I){0} + 0x7fffu, r);
 }
+#endif
 AI float S_b2f(u32 b)
 {
     return u2f(b << 16);
