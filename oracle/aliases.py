@@ -114,11 +114,11 @@ def made_again(alias: Alias, make: Make) -> Place:
 
 def written(alias: Alias, value: Place, make: Make) -> bool:
     """Gives the root the value it has after a write of `value` through this alias. False: no operator says it."""
-    if any(_back(step) is None for step in alias.steps):
+    if any(_back(step, k) is None for k, step in enumerate(alias.steps)):
         return False
     for k in range(len(alias.steps), 0, -1):
         step = alias.steps[k - 1]
-        back = _back(step)
+        back = _back(step, k - 1)
         assert back is not None
         op, args, whole = back
         if whole:  # it keeps the other elements of what was before
@@ -132,8 +132,8 @@ def written(alias: Alias, value: Place, make: Make) -> bool:
     return True
 
 
-def _back(step: Step) -> tuple[str, list[dict[str, Any]], bool] | None:
-    """The operator that undoes a view, its arguments, and whether it needs what was before."""
+def _back(step: Step, before: int) -> tuple[str, list[dict[str, Any]], bool] | None:
+    """The operator that undoes a view with that many views before it, its arguments, and whether it needs what was before."""
     name = step.op.split(".")[1]
     if name in RESHAPES:
         return "aten.view.default", [{"ints": list(step.before["shape"])}], False
@@ -149,7 +149,24 @@ def _back(step: Step) -> tuple[str, list[dict[str, Any]], bool] | None:
         dims = [d % len(step.args[0]["ints"]) for d in step.args[0]["ints"]]
         order = sorted(range(len(dims)), key=lambda d: dims[d])
         return "aten.permute.default", [{"ints": order}], False
+    if name == "as_strided" and _lies_apart(step) and (before == 0 or len(step.args) < 3):
+        return "aten.as_strided_scatter.default", list(step.args), True
     return None
+
+
+def _lies_apart(step: Step) -> bool:
+    """Are no two elements of the view the same one, and is what it is a view of contiguous?"""
+    sizes, end = step.before["shape"], 1
+    for size, stride in zip(reversed(sizes), reversed(step.before["strides"])):
+        if size != 1 and stride != end:
+            return False
+        end *= max(size, 1)
+    end = 0
+    for stride, size in sorted(zip(step.after["strides"], step.after["shape"])):
+        if size > 1 and stride <= end:
+            return False
+        end += stride * max(size - 1, 0)
+    return True
 
 
 def _ref(place: Place) -> dict[str, Any]:

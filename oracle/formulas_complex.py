@@ -113,6 +113,36 @@ def _to_copy(x: Any, **rest: Any) -> Any:
     return pair(x)
 
 
+def _zeros(size: Any, **rest: Any) -> Pair:
+    return Pair(*(torch.zeros(list(size), device="meta") for _ in range(2)))  # bodies are traced on shapes alone
+
+
+def constant(text: str, shape: Any) -> Pair:
+    number = complex(text)
+    return Pair(*(torch.full(list(shape), v, device="meta") for v in (number.real, number.imag)))
+
+
+def _filled(x: Pair, value: Any) -> Pair:
+    return Pair(*(torch.zeros_like(x.re) + v for v in pair(value)))  # value: a number, or a tensor of one
+
+
+def _copied(x: Any, y: Any, *rest: Any) -> Pair:
+    made = pair(y)
+    return Pair(*(v.expand(pair(x).re.shape) for v in made))
+
+
+def _scattered(name: str) -> Any:
+    def made(x: Any, y: Any, *args: Any, **kwargs: Any) -> Pair:
+        call, a, b = getattr(torch.ops.aten, name), pair(x), pair(y)
+        return Pair(call(a.re, b.re, *args, **kwargs), call(a.im, b.im, *args, **kwargs))
+
+    return made
+
+
+def _reshaped(x: Pair, size: Any, *rest: Any) -> Pair:
+    return Pair(*(v.reshape(list(size)) for v in x))  # the parts may lie otherwise than the whole
+
+
 def _as_complex(x: Any) -> Pair:
     return Pair(x[..., 0], x[..., 1])
 
@@ -238,10 +268,22 @@ FORMULAS = {
     "conj_physical": lambda x: Pair(x.re, -x.im),
     "_conj_physical": lambda x: Pair(x.re, -x.im),
     "_to_copy": _to_copy,
+    **dict.fromkeys(("view", "_unsafe_view", "reshape", "_reshape_alias"), _reshaped),
+    "zeros": _zeros,
+    "empty": _zeros,
+    "ones": lambda size, **rest: Pair(_zeros(size).re + 1, _zeros(size).im),
+    "new_zeros": lambda x, size, **rest: _zeros(size),
+    "zeros_like": lambda x, **rest: _zeros(pair(x).re.shape),
+    "empty_like": lambda x, **rest: _zeros(pair(x).re.shape),
+    "fill": _filled,
+    "zero": lambda x: _zeros(x.re.shape),
+    "copy": _copied,
+    "slice_scatter": _scattered("slice_scatter"),
+    "select_scatter": _scattered("select_scatter"),
 }
 # the same of both parts
 BOTH = frozenset("""
-    view _unsafe_view reshape _reshape_alias t transpose permute expand unsqueeze squeeze slice select narrow diagonal
+    t transpose permute expand unsqueeze squeeze slice select narrow diagonal
     unfold movedim flatten unflatten clone contiguous resolve_conj resolve_neg alias detach flip roll index_select gather
     sum mean cumsum repeat constant_pad_nd tril triu split split_with_sizes unbind as_strided index
     """.split())

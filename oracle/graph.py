@@ -21,7 +21,7 @@ import torch
 
 from . import aliases
 from .mode import Mode, called
-from .operators import ATTENTION, ATTENTION_BACKWARD, FACTORIES, PRODUCTS, REDUCTIONS, SAME, VIEWS
+from .operators import ATTENTION, ATTENTION_BACKWARD, FACTORIES, KNOWN_NUMBERS, PRODUCTS, REDUCTIONS, SAME, VIEWS
 from .task import DTYPES
 
 TABLE = 1024  # numbers of a constant tensor that a kernel may hold
@@ -96,6 +96,7 @@ class Tracer(Mode):
         self.token = next(_tokens)  # a tensor may carry a number of an earlier trace
         self.limit = limit
         self.exact = True  # False: a write through a view that the graph has no operator for
+        self.gap = ""  # what happens then
         self.mutated: set[int] = set()  # leaves written in place
         self.leaves = len(leaves)
         self.formulas: dict[str, Any] = {}  # operators that are traced as what they are made of
@@ -118,6 +119,10 @@ class Tracer(Mode):
         if name in self.formulas:
             with self:
                 return self.formulas[name](*args, **kwargs)
+        if name.startswith("_foreach_"):
+            return self._one_by_one(func, args, kwargs)
+        if name.endswith("_") and aliases.is_view(name[:-1]):
+            return self._view_in_place(func, name[:-1], args, kwargs)
         result = func(*args, **kwargs)
         if name in SAME and args and isinstance(args[0], torch.Tensor):
             self.mark(result, *self.node_of(args[0]))
@@ -129,24 +134,37 @@ class Tracer(Mode):
             self._settle_empty(args)
         if name == "index":
             args = (args[0], self._places(args[1]), *args[2:])
+        op, places = str(func), self._outs(func, kwargs)
+        if name == "masked_select" and args[0].shape == args[1].shape and self._places([args[1]])[0] is not args[1]:
+            op, args = "aten.index.Tensor", (args[0], self._places([args[1]]))
+        if places:
+            op = _returning(func.overloadpacket, func)
         node = Node(
-            str(func), [self._argument(a) for a in args], {k: self._argument(v) for k, v in kwargs.items()}
+            op,
+            [self._argument(a) for a in args],
+            {k: self._argument(v) for k, v in kwargs.items() if not any(v is place for place in places)},
         )
         results = [
             r
             for r in (result if isinstance(result, (list, tuple)) else [result])
             if isinstance(r, torch.Tensor)
         ]
+        if name in KNOWN_NUMBERS and all(self._is_fixed(n) for n in node.sources()) and self._known_numbers(results):
+            return result
         node.parts = [tensor_part(r) for r in results]
         if self.limit and any(r.numel() > self.limit for r in results):
             raise TooBig(f"{func} makes {max(r.numel() for r in results)} elements")
-        written = self._written(func, args)
+        written = places or self._written(func, args)
+        for tensor in written:
+            self._note_leaf(tensor)
         self.nodes.append(node)
         for part, tensor in enumerate(results):
             self.mark(tensor, len(self.nodes) - 1, part)
-        if written is not None:
-            self._write_through(written, len(self.nodes) - 1)
-        elif aliases.is_view(name) and args and isinstance(args[0], torch.Tensor):
+        number = len(self.nodes) - 1
+        if written:
+            for part, tensor in enumerate(written):
+                self._write_through(tensor, (number, part), op)
+        elif args and isinstance(args[0], torch.Tensor) and (aliases.is_view(name) or _returns_views(func)):
             self._note_views(name, node, args[0], results)
         return result
 
@@ -158,6 +176,7 @@ class Tracer(Mode):
 
     def mark(self, tensor: torch.Tensor, number: int, part: int) -> None:
         tensor._cutegen_node = self.token, number, part
+        tensor._cutegen_memory = _memory(tensor)
         place = _place(tensor) if self.following else None
         if place is not None:
             self.places[place] = number, part
@@ -192,24 +211,66 @@ class Tracer(Mode):
             step = aliases.step_of(name, node.op, node.args[1:], before, node.parts[k], k)
             self._set_alias(tensor, aliases.Alias(alias.root, (*alias.steps, step), alias.root.version))
 
-    def _written(self, func: Any, args: Any) -> torch.Tensor | None:
+    @staticmethod
+    def _outs(func: Any, kwargs: dict[str, Any]) -> list[torch.Tensor]:
+        """What an operator writes its results to: out=."""
+        if not func._schema.is_mutable:
+            return []
+        return [kwargs[a.name] for a in func._schema.arguments if a.is_out and isinstance(kwargs.get(a.name), torch.Tensor)]
+
+    @staticmethod
+    def _written(func: Any, args: Any) -> list[torch.Tensor]:
         """What an operator writes in place."""
-        if not func._schema.is_mutable or not args or not isinstance(args[0], torch.Tensor):
-            return None
-        number = self._alias_of(args[0]).root.leaf
+        in_place = func._schema.is_mutable and args and isinstance(args[0], torch.Tensor)
+        return [args[0]] if in_place else []
+
+    def _note_leaf(self, tensor: torch.Tensor) -> None:
+        number = self._alias_of(tensor).root.leaf
         if number >= 0:
             self.mutated.add(number)
-        return args[0]
 
-    def _write_through(self, target: torch.Tensor, number: int) -> None:
+    def _write_through(self, target: torch.Tensor, value: tuple[int, int], op: str) -> None:
         alias = self._alias_of(target)
-        if not aliases.written(alias, (number, 0), self._make):
-            self.exact = False
+        if not aliases.written(alias, value, self._make):
+            self.lost(f"{op} writes through {' and '.join(step.op for step in alias.steps)}: the graph has no operator for that")
+
+    def lost(self, why: str) -> None:
+        """Something happens that the graph does not show."""
+        self.exact, self.gap = False, self.gap or why
+
+    def _view_in_place(self, func: Any, name: str, args: Any, kwargs: dict[str, Any]) -> Any:
+        """A tensor becomes a view of what it was: nothing is written."""
+        tensor, before, alias = args[0], tensor_part(args[0]), self._alias_of(args[0])
+        op = _returning(getattr(torch.ops.aten, name), func)
+        node = Node(op, [self._argument(a) for a in args], {k: self._argument(v) for k, v in kwargs.items()})
+        result = func(*args, **kwargs)
+        node.parts = [tensor_part(tensor)]
+        self.nodes.append(node)
+        self.mark(tensor, len(self.nodes) - 1, 0)
+        step = aliases.step_of(name, op, node.args[1:], before, node.parts[0], 0)
+        self._set_alias(tensor, aliases.Alias(alias.root, (*alias.steps, step), alias.root.version))
+        return result
+
+    def _one_by_one(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """An operator on lists of tensors: the same on one after the other."""
+        name = func._schema.name.split("_foreach_")[1]
+        call = getattr(torch.ops.aten, "linalg_vector_norm" if name == "norm" else name)
+        named = {"value": args[3]} if name.startswith("addc") and len(args) > 3 else {}
+        args, named = (args[:3] if named else args), {**kwargs, **named}
+
+        def of(value: Any, k: int) -> Any:
+            return value[k] if isinstance(value, (list, tuple)) else value
+
+        with self:
+            made = [call(*(of(a, k) for a in args), **{n: of(v, k) for n, v in named.items()}) for k in range(len(args[0]))]
+        return None if func._schema.is_mutable else made
 
     def node_of(self, tensor: torch.Tensor) -> tuple[int, int]:
         """(node, part) a tensor stands for."""
         token, number, part = getattr(tensor, "_cutegen_node", (0, 0, 0))
         if token == self.token:
+            if getattr(tensor, "_cutegen_memory", None) != _memory(tensor):
+                self.lost("forward gives a tensor other memory (x.data = y): the graph does not show that")
             known, alias = self._alias_mark(tensor)
             if alias is not None and known == token and alias.version != alias.root.version:  # written since
                 number, part = aliases.made_again(alias, self._make)
@@ -239,6 +300,16 @@ class Tracer(Mode):
     def _is_fixed(self, number: int) -> bool:
         return is_fixed(self.nodes, number)
 
+    def _known_numbers(self, results: list[torch.Tensor]) -> bool:
+        """The results of an operator as constants, if they are few numbers."""
+        found = [self._constant(r) if r.numel() else {"values": []} for r in results]
+        if not found or not all(found):
+            return False
+        for tensor, numbers in zip(results, found):
+            self.nodes.append(Node("constant", kwargs=numbers, parts=[tensor_part(tensor)]))
+            self.mark(tensor, len(self.nodes) - 1, 0)
+        return True
+
     def _settle_empty(self, args: Any) -> None:
         """What is read of a new vector that no operator wrote into, torch wrote there itself (lengths): a constant."""
         for tensor in args:
@@ -250,8 +321,10 @@ class Tracer(Mode):
 
     def _constant(self, tensor: torch.Tensor) -> dict[str, Any]:
         """Its number, or its numbers in the order of its shape if they are few: a kernel has them as a table."""
-        if tensor.device.type == "meta" or tensor.layout != torch.strided or tensor.is_complex():
+        if tensor.device.type == "meta" or tensor.layout != torch.strided:
             return {}
+        if tensor.is_complex():
+            return {"text": str(tensor.item())} if tensor.numel() == 1 else {}
         if tensor.numel() == 1:
             return {"value": tensor.item()} if tensor.device.type == "cpu" else {}
         if not 0 < tensor.numel() <= TABLE:
@@ -275,6 +348,29 @@ class Tracer(Mode):
         if isinstance(value, torch.dtype):
             return {"dtype": DTYPES.get(value, str(value))}
         return {"text": str(value)}
+
+
+def _memory(tensor: torch.Tensor) -> Any:
+    """Whose memory a tensor has; None where that is not known."""
+    try:
+        return (tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()._storage)._cdata
+    except (AttributeError, NotImplementedError, RuntimeError):
+        return None
+
+
+def _returns_views(func: Any) -> bool:
+    """Does PyTorch say that the results are views of an argument?"""
+    return any(r.alias_info is not None and not r.alias_info.is_write for r in func._schema.returns)
+
+
+def _returning(packet: Any, func: Any) -> str:
+    """The operator of this name that takes what `func` takes, and returns what that writes."""
+    given = [str(a.type) for a in func._schema.arguments if not a.is_out]
+    for overload in packet.overloads():
+        schema = getattr(packet, overload)._schema
+        if not schema.is_mutable and [str(a.type) for a in schema.arguments] == given:
+            return str(getattr(packet, overload))
+    return str(func)
 
 
 def _place(tensor: torch.Tensor) -> Any:
@@ -357,6 +453,7 @@ class Graph:
     outputs: list[tuple[int, int]]
     exact: bool
     mutated: set[int]
+    gap: str = ""  # why it is not exact
 
     def is_fixed(self, number: int) -> bool:
         """Is it made of numbers that the forward itself has?"""

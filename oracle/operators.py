@@ -85,6 +85,12 @@ FACTORIES = frozenset("""
     hann_window hamming_window blackman_window bartlett_window
     """.split())
 
+# of numbers that the forward itself has, they are a constant: their shapes follow from values, or a kernel has no formula
+KNOWN_NUMBERS = frozenset("""
+    nonzero masked_select repeat_interleave _unique2 unique_dim unique_consecutive unique_dim_consecutive
+    kaiser_window logspace fft_fftfreq fft_rfftfreq histogram
+    """.split())
+
 # linear, with fewer results than terms: algebra may reorder what comes before
 ADDERS = frozenset("""
     sum mean mm bmm addmm baddbmm mv dot avg_pool1d avg_pool2d avg_pool3d _adaptive_avg_pool2d

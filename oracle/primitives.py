@@ -26,6 +26,7 @@ from . import (
     formulas_images,
     formulas_linalg,
     formulas_more,
+    formulas_rare,
     formulas_scatter,
     formulas_sort,
     formulas_special,
@@ -447,6 +448,7 @@ _COPIES: dict[str, Callable[..., Any]] = {
 BODIES: dict[str, Callable[..., Any]] = {
     **derivatives.FORMULAS,
     **formulas_gradients.BODIES,
+    **formulas_rare.BODIES,
     **_COPIES,
     "resize_": _resized,
     "take": lambda x, i: torch.index_select(x.reshape(-1), 0, torch.where(i < 0, i + x.numel(), i).reshape(-1)).reshape(i.shape),
@@ -652,7 +654,7 @@ class _Bodies:
             return leaves[refs.index(ref)]
 
         needed = self._complex_before(node)
-        for number in [*needed, None]:
+        for number in [*(n for n in needed if self.graph.nodes[n].op != "constant"), None]:
             _arguments(node if number is None else self.graph.nodes[number], lambda arg: None if arg["node"] in needed else tensor(arg))
         pairs: dict[int, list[Any]] = {}
 
@@ -665,6 +667,9 @@ class _Bodies:
         try:
             with torch.no_grad(), tracer:
                 for number in needed:
+                    if self.graph.nodes[number].op == "constant":
+                        pairs[number] = [formulas_complex.constant(self.graph.nodes[number].kwargs["text"], self.graph.nodes[number].shape)]
+                        continue
                     args, kwargs = _arguments(self.graph.nodes[number], operand)
                     pairs[number] = _listed(formulas_complex.formula(self.graph.nodes[number].op)(*args, **kwargs))
                 args, kwargs = _arguments(node, operand)

@@ -25,7 +25,7 @@ import torch
 from .fault import Fault, use
 from .graph import Graph, Limit, TooBig, node_flops
 from .task import FIRST_SEED, Arguments, Source, Task
-from .truth import in_float32, on_meta, trace
+from .truth import StandIn, on_meta, trace
 
 KEPT = (32, 16, 4)
 STEPS = [i / 20 for i in range(5, 21)]  # t
@@ -121,8 +121,9 @@ class Costs:
         """Not all that shapes alone allow: reflection of more than there is. What fits is executed once."""
         try:
             task = Task(self.source, values, torch.device("cpu"), self.variant, self.backward)
-            model, tensors = in_float32(task.model(FIRST_SEED), (arguments := task.arguments(FIRST_SEED)).tensors)
-            trace(task, model, arguments, tensors)
+            arguments = task.arguments(FIRST_SEED)
+            with StandIn():
+                trace(task, task.model(FIRST_SEED), arguments, arguments.tensors)
         except Fault as fault:
             self.known[self._changed(values)] = fault
             return False
@@ -157,9 +158,9 @@ class Costs:
             said = _without_numbers(fault)
             if said in self.agreed and isinstance(fault, Fault):
                 raise
-        twin, tensors = in_float32(model, arguments.tensors)
         try:
-            return trace(task, twin, arguments, tensors, limit=most)[0]
+            with StandIn():
+                return trace(task, model, arguments, arguments.tensors, limit=most)[0]
         except Fault as fault:
             if _without_numbers(fault) == said or not NO_SHAPES.search(said):
                 self.agreed.add(said)  # shapes alone say it as well: the CPU need not be asked again

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import types
 from collections.abc import Iterator
 from typing import Any
 
@@ -143,7 +144,7 @@ def trace(
         outputs = [tracer.node_of(r) for _, r in results]
         for buffer, before in saved:
             buffer.copy_(before)
-    graph = Graph(tracer.nodes, len(leaves), outputs, tracer.exact, tracer.mutated)
+    graph = Graph(tracer.nodes, len(leaves), outputs, tracer.exact, tracer.mutated, tracer.gap)
     recurrent.finish(graph)
     return graph, results
 
@@ -191,6 +192,50 @@ def _mark_held(model: torch.nn.Module, first: int) -> list[tuple[torch.Tensor, i
     return list(marks.values())
 
 
+# ---- copies of a model ------------------------------------------------------------------------
+
+_DEEP = 4  # functions that hold functions that hold a model
+
+
+def twin_of(model: torch.nn.Module) -> torch.nn.Module:
+    """A copy of its own. Functions that a module holds (hooks, activations) hold its parts in turn, which a deep copy leaves as
+    they are: theirs would be the parts of the first model."""
+    memo: dict[int, Any] = {}
+    twin = copy.deepcopy(model, memo)
+    for module in twin.modules():
+        held = vars(module)
+        for name, value in list(held.items()):
+            if isinstance(value, types.FunctionType):
+                held[name] = _holding_copies(value, memo, _DEEP)
+            elif isinstance(value, dict):
+                for key in [k for k, v in value.items() if isinstance(v, types.FunctionType)]:
+                    value[key] = _holding_copies(value[key], memo, _DEEP)
+            elif isinstance(value, list):
+                value[:] = [_holding_copies(v, memo, _DEEP) for v in value]
+    return twin
+
+
+def _holding_copies(value: Any, memo: dict[int, Any], deep: int) -> Any:
+    """A function with the copies of what it holds, where there are copies."""
+    if not isinstance(value, types.FunctionType) or not deep:
+        return memo.get(id(value), value)
+    before: list[Any] = []
+    for cell in value.__closure__ or ():
+        try:
+            before.append(cell.cell_contents)
+        except ValueError:  # a name that has no value yet
+            return value
+    defaults = value.__defaults__ or ()
+    after = [_holding_copies(v, memo, deep - 1) for v in before]
+    given = tuple(_holding_copies(v, memo, deep - 1) for v in defaults)
+    if all(a is b for a, b in zip([*before, *defaults], [*after, *given])):
+        return value
+    made = types.FunctionType(value.__code__, value.__globals__, value.__name__, given or None, tuple(types.CellType(v) for v in after))
+    made.__kwdefaults__ = value.__kwdefaults__
+    made.__dict__.update(value.__dict__)
+    return made
+
+
 # ---- float64 ----------------------------------------------------------------------------------
 
 
@@ -210,7 +255,7 @@ class _Promote(Mode):
 
 
 def doubled(model: torch.nn.Module) -> torch.nn.Module:
-    twin = copy.deepcopy(model).double()
+    twin = twin_of(model).double()
     for owner, name in plain_tensors(twin):
         value = getattr(owner, name)
         setattr(owner, name, value.double() if value.is_floating_point() else value)
@@ -245,7 +290,7 @@ def run_double_on_host(
     task: Task, model: torch.nn.Module, arguments: Arguments, tensors: list[torch.Tensor], disturb: Any = None
 ) -> list[torch.Tensor] | None:
     """The truth where the device has no room for it."""
-    here, twin = copy.copy(task), copy.deepcopy(model).cpu()
+    here, twin = copy.copy(task), twin_of(model).cpu()
     here.device = torch.device("cpu")
     for owner, name in plain_tensors(twin):
         setattr(owner, name, getattr(owner, name).cpu())
@@ -256,7 +301,7 @@ def in_float32(
     model: torch.nn.Module, tensors: list[torch.Tensor]
 ) -> tuple[torch.nn.Module, list[torch.Tensor]]:
     """Stand-ins for a CPU PyTorch that has no arithmetic in a 16-bit type."""
-    twin = copy.deepcopy(model).float()
+    twin = twin_of(model).float()
     for owner, name in plain_tensors(twin):
         value = getattr(owner, name)
         setattr(owner, name, value.float() if value.is_floating_point() else value)
@@ -301,7 +346,7 @@ class StandIn(Mode):
 
 def on_meta(model: torch.nn.Module) -> torch.nn.Module:
     """The model without values: shapes only."""
-    twin = copy.deepcopy(model).to("meta")
+    twin = twin_of(model).to("meta")
     for owner, name in plain_tensors(twin):
         setattr(owner, name, getattr(owner, name).to("meta"))
     return twin

@@ -35,8 +35,10 @@ static bool recognise(const struct task *task, const struct device *device, stru
                       struct work *w)
 {
     w->match = (struct match){.why_not = "the description has no operator graph"};
-    if (!task->description || !graph_read(task->description, a, &w->graph, &w->match.why_not))
+    if (!task->description || !graph_read(task->description, a, &w->graph, &w->match.why_not)) {
+        w->match.refused = w->match.why_not;
         return false;
+    }
     graph_device(&w->graph, device);
     return match_graph(&w->graph, a, &w->match);
 }

@@ -112,6 +112,44 @@ def circular(x: torch.Tensor) -> Any:
     return (torch.nn.functional.pad(x[None, None], (1, 1, 2, 2), mode="circular"),)
 
 
+def written_to_out(x: torch.Tensor) -> Any:
+    room, total, row = torch.empty_like(x), torch.empty(0), torch.zeros(4, 6)
+    torch.mul(x, 2.0, out=room)
+    torch.sum(room, dim=1, out=total)
+    torch.exp(x[1], out=row[2])
+    return room, total, row, x + 1
+
+
+def two_written_to_out(x: torch.Tensor) -> Any:
+    value, place = torch.empty(4), torch.empty(4, dtype=torch.long)
+    torch.max(x, dim=1, out=(value, place))
+    return value * 2, place + 1, x
+
+
+def lists(x: torch.Tensor) -> Any:
+    both = [x.clone(), x * 2]
+    torch._foreach_mul_(both, 2.0)
+    torch._foreach_add_(both, [x, x], alpha=3)
+    return *both, *torch._foreach_addcdiv(both, both, [x, x], 0.5), *torch._foreach_sqrt([x.abs()])
+
+
+def views_in_place(x: torch.Tensor) -> Any:
+    y, z = x.clone(), x.clone()
+    column = y[:, 1]
+    column.unsqueeze_(1)
+    column.mul_(3)
+    z.t_()
+    z[2].zero_()
+    return y, z, column.squeeze_(1) + 1
+
+
+def diagonals(x: torch.Tensor) -> Any:
+    y, z = x.clone(), x.clone()
+    y.fill_diagonal_(7.0)
+    torch.as_strided(z, (3, 2), (7, 3), 1).mul_(2)
+    return y, z
+
+
 class Aliases(unittest.TestCase):
     def traced(self, forward: Callable[[torch.Tensor], Any]) -> tuple[Tracer, list[Any], list[torch.Tensor]]:
         torch.manual_seed(5)
@@ -128,7 +166,10 @@ class Aliases(unittest.TestCase):
         return tracer, [values[n][p] if isinstance(values[n], (list, tuple)) else values[n] for n, p in outputs], list(want)
 
     def test_a_write_through_a_view_is_seen_by_all_others(self) -> None:
-        for forward in (rows_and_slices, halves, columns_of_nothing, turned_and_masked, its_argument, parts_of_parts, rows, circular):
+        for forward in (
+            rows_and_slices, halves, columns_of_nothing, turned_and_masked, its_argument, parts_of_parts, rows, circular,
+            written_to_out, two_written_to_out, lists, views_in_place, diagonals,
+        ):  # fmt: skip
             with self.subTest(forward.__name__):
                 tracer, got, want = self.traced(forward)
                 self.assertTrue(tracer.exact)
@@ -138,10 +179,19 @@ class Aliases(unittest.TestCase):
     def test_a_write_into_an_argument_is_told(self) -> None:
         self.assertEqual(self.traced(its_argument)[0].mutated, {0})
         self.assertEqual(self.traced(halves)[0].mutated, set())
+        self.assertEqual(self.traced(lambda x: (torch.abs(x, out=x), x))[0].mutated, {0})
+        self.assertEqual(self.traced(written_to_out)[0].mutated, set())
 
     def test_what_no_operator_says_is_told(self) -> None:
-        tracer, _, _ = self.traced(lambda x: (torch.as_strided(x, (2, 2), (6, 1)).zero_(), x))
-        self.assertFalse(tracer.exact)
+        for forward, word in (
+            (lambda x: (torch.as_strided(x, (3, 2), (1, 1)).zero_(), x), "as_strided"),
+            (lambda x: (x.unfold(1, 2, 2)[:, 1].fill_(3), x), "unfold"),
+            (lambda x: (torch.view_as_complex(x.view(4, 3, 2)).mul_(2), x), "view_as_complex"),
+            (lambda x: ((y := x.clone()), setattr(y, "data", x * 2), y + 1)[::2], "x.data"),
+        ):
+            tracer, _, _ = self.traced(forward)
+            self.assertFalse(tracer.exact)
+            self.assertIn(word, tracer.gap)
 
     def test_a_trace_does_not_load_a_compiler(self) -> None:
         before = "torch._dynamo" in sys.modules

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pathlib
 import sys
@@ -303,6 +304,88 @@ class Complex(unittest.TestCase):
     def test_a_complex_result_stays(self) -> None:
         nodes = described(torch.fft.fft, torch.randn(2, 8))
         self.assertTrue(any("complex" in str(n.get("dtype")) for n in nodes))
+
+
+class Rare(unittest.TestCase):
+    def setUp(self) -> None:
+        torch.manual_seed(3)
+        self.x, self.y = torch.randn(5, 6), torch.randn(5, 6)
+
+    def same(self, call: Callable[..., Any], *inputs: torch.Tensor, near: float = 1e-5) -> None:
+        nodes = described(call, *inputs)
+        for entry in nodes:
+            self.assertTrue("body" not in entry or entry["made"], entry["op"])
+        want = call(*inputs)
+        for got, right in zip(computed(nodes, inputs), want if isinstance(want, tuple) else (want,)):
+            torch.testing.assert_close(got, right, rtol=near, atol=near, equal_nan=True)
+
+    def has_body(self, call: Callable[..., Any], *inputs: torch.Tensor, near: float = 1e-5) -> None:
+        self.assertTrue(any("body" in n for n in described(call, *inputs)))
+        self.same(call, *inputs, near=near)
+
+    def test_numbers(self) -> None:
+        odd = torch.tensor([1.0, math.inf, -math.inf, math.nan])
+        self.has_body(lambda x: (torch.isneginf(x), torch.isposinf(x)), odd)
+        for kind in (torch.int32, torch.int8, torch.uint8):
+            a, b = (torch.randint(-12 if kind.is_signed else 0, 12, (7, 6)).to(kind) for _ in range(2))
+            self.has_body(lambda a, b: (torch.gcd(a, b), torch.lcm(a, b)), a, b)
+        far = torch.tensor([4660046610375530309]), torch.tensor([7540113804746346429])  # the most steps that there are
+        self.has_body(torch.gcd, *far)
+        self.same(torch.ldexp, self.x, torch.arange(-2, 4))  # older releases have it in parts
+        self.has_body(lambda x, y: torch.dist(x, y, 3), self.x, self.y)
+        self.has_body(lambda x: F.rrelu(x, 0.1, 0.3), self.x)
+
+    def test_places(self) -> None:
+        self.has_body(lambda x, y: torch.block_diag(x, y[:2, :1], y[0]), self.x, self.y)
+        where = torch.tensor([0, 7, 3])
+        self.has_body(lambda x, y, i: (x.put(i, y[0, :3]), x.put(i, y[0, :3], accumulate=True)), self.x, self.y, where)
+        rows = torch.tensor([0, 4, 4])
+        for reduce in ("prod", "mean", "amax", "amin"):
+            for own in (True, False):
+                self.has_body(lambda x, y, i: x.index_reduce(0, i, y[:3], reduce, include_self=own), self.x, self.y, rows)
+        for reduce in ("sum", "mean", "max", "min"):
+            self.has_body(lambda x, n: torch.segment_reduce(x, reduce, lengths=n), self.x, torch.tensor([2, 3]))
+        self.has_body(lambda x, n: torch.segment_reduce(x, "max", lengths=n, initial=0.5), self.x, torch.tensor([2, 0, 3]))
+        self.has_body(lambda x, n: torch.segment_reduce(x, "mean", lengths=n), self.x, torch.tensor([2, 0, 3]))
+        self.has_body(lambda i, x: F.embedding(i, x * 1, max_norm=1.0), torch.tensor([1, 4, 1]), self.x, near=1e-4)
+        self.has_body(lambda x: x.clone().fill_diagonal_(2.0), self.x)
+        self.has_body(lambda x: torch.ops.aten.unfold_backward(x.reshape(5, 2, 3), [5, 5], 1, 3, 2), self.x)
+        self.has_body(lambda x, y: torch.conv_tbc(x[None], y.t()[None].contiguous(), y[0, :5]), self.x, self.y)
+
+    def test_pictures(self) -> None:
+        x = torch.randn(1, 2, 9, 7)
+        for size in ((4, 5), (13, 3)):
+            for mode in ("bilinear", "bicubic"):
+                for align in (False, size == (13, 3)):
+                    self.has_body(lambda x: F.interpolate(x, size=size, mode=mode, antialias=True, align_corners=align), x)
+        self.has_body(lambda x: F.interpolate(x, scale_factor=0.6, mode="bicubic", antialias=True), x)
+        volume, grid = torch.randn(2, 2, 3, 4, 5), torch.randn(2, 3, 2, 4, 3)
+        for mode in ("bilinear", "nearest"):
+            for padding in ("zeros", "border", "reflection"):
+                for align in (False, True):
+                    self.has_body(lambda x, g: F.grid_sample(x, g, mode, padding, align), volume, grid, near=1e-4)
+
+    def test_complex_values_written_in_parts(self) -> None:
+        def modes(x: torch.Tensor) -> torch.Tensor:
+            out = torch.zeros(5, 4, dtype=torch.cfloat)
+            out[:, :2] = torch.fft.rfft(x)[:, :2] * 2j
+            out[1] = 3 - 1j
+            return torch.fft.irfft(out, n=6)
+
+        self.has_body(modes, self.x)
+
+    def test_known_numbers_are_constants(self) -> None:
+        for call in (
+            lambda x: torch.combinations(x[0], 3),
+            lambda x: torch.masked_select(x, torch.eye(5, 6).bool()),
+            lambda x: torch.repeat_interleave(x, torch.tensor([1, 0, 2, 1, 1]), dim=0),
+            lambda x: torch.nonzero(torch.eye(3)) + x[0, 0],
+            lambda x: torch.unique(torch.tensor([3.0, 1.0, 3.0])) + x[:, :2],
+            lambda x: (torch.kaiser_window(6) * x, torch.logspace(0, 1, 6) * x, torch.fft.rfftfreq(6)[:1] * x),
+        ):
+            self.same(call, self.x)
+            known = "nonzero masked_select repeat_interleave _unique2 kaiser_window logspace fft_rfftfreq".split()
+            self.assertFalse([n["op"] for n in described(call, self.x) if n["op"].split(".")[1:2] and n["op"].split(".")[1] in known])
 
 
 class Masks(unittest.TestCase):

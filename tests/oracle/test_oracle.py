@@ -321,6 +321,17 @@ class Scaling(OracleTest):
         task = self.scaled("", "[torch.rand(4, 16, 33, 65)]", "x): return F.pad(x, (31, 30, 15, 14), mode='reflect')")
         self.assertGreater(task["inputs"][0]["shape"][3], 31)
 
+    def test_a_model_with_hooks_and_16_bit_weights_beside_others_is_scaled(self) -> None:
+        """Shapes alone and float64 need a copy of the model: its hooks must not write into the first one."""
+        hooks = "self.seen = {}; self.a = nn.ReLU(); self.a.register_forward_hook(lambda m, i, o: self.seen.update(a=o)); self.f = lambda x: self.w.float() + x"
+        weights = "; self.w = nn.Parameter(torch.rand(8, 8).half())"
+        forward = "x): y = self.a(x); return self.f(self.seen.pop('a')) * 2, x.half() @ self.w"
+        task = self.scaled("", "[torch.rand(8, 8)]", forward, hooks + weights)
+        self.assertIsNone(task["scaled"])
+        answer = self.oracle.draw("1", distribution="normal")
+        self.assertTrue(answer["ok"], answer)
+        self.assertEqual(answer.get("truth", "float64"), "float64")
+
     def test_a_task_whose_sizes_hang_together_is_taken_as_it_is(self) -> None:
         kernel = "self.c = nn.Conv2d(64, 64, 3, dilation=20)"
         task = self.scaled("", "[torch.rand(1, 64, 64, 64)]", "x): return self.c(x)", kernel)
@@ -335,6 +346,11 @@ class Scaling(OracleTest):
 
 
 class Describing(OracleTest):
+    def test_what_is_random_in_training_alone_is_not_refused_outside_of_it(self) -> None:
+        slope = "x): return F.rrelu(x, 0.1, 0.3, training={})"
+        self.loaded(model(slope.format(False), "[torch.rand(8, 8)]"))
+        self.assertIn("random", self.oracle.load_text(model(slope.format(True), "[torch.rand(8, 8)]"))["text"])
+
     CLASSES = [
         ("x): return torch.tanh(x) * 2", "[torch.rand(64, 64)]", "pointwise"),
         ("x): return x.softmax(-1)", "[torch.rand(64, 64)]", "reduction"),
