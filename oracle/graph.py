@@ -121,6 +121,8 @@ class Tracer(Mode):
                 return self.formulas[name](*args, **kwargs)
         if name.startswith("_foreach_"):
             return self._one_by_one(func, args, kwargs)
+        if name == "_pack_padded_sequence" and self._is_fixed(self.node_of(args[1])[0]):
+            return self._packed(*args)
         if name.endswith("_") and aliases.is_view(name[:-1]):
             return self._view_in_place(func, name[:-1], args, kwargs)
         result = func(*args, **kwargs)
@@ -264,6 +266,16 @@ class Tracer(Mode):
         with self:
             made = [call(*(of(a, k) for a in args), **{n: of(v, k) for n, v in named.items()}) for k in range(len(args[0]))]
         return None if func._schema.is_mutable else made
+
+    def _packed(self, x: torch.Tensor, lengths: torch.Tensor, batch_first: bool) -> Any:
+        """Sequences of known lengths, step by step: which rows are left at a step is known, too."""
+        ends = lengths.tolist()
+        left = [sum(end > t for end in ends) for t in range(max(ends))]
+        steps = torch.tensor([t for t, n in enumerate(left) for _ in range(n)])
+        rows = torch.tensor([row for n in left for row in range(n)])
+        with self:
+            data = x[rows, steps] if batch_first else x[steps, rows]
+        return data, torch.tensor(left)
 
     def node_of(self, tensor: torch.Tensor) -> tuple[int, int]:
         """(node, part) a tensor stands for."""

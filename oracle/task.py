@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import copy
+import dataclasses
 import errno
 import functools
 import importlib.abc
@@ -382,8 +384,15 @@ def flatten(value: Any, name: str, out: list[tuple[str, Any]]) -> None:
             flatten(item, f"{name}.{i}" if name else str(i), out)
     elif hasattr(value, "to_tuple"):  # model outputs of transformers
         flatten(value.to_tuple(), name, out)
+    elif is_record(value):
+        flatten({f.name: getattr(value, f.name) for f in dataclasses.fields(value)}, name, out)
     else:
         out.append((name, value))
+
+
+def is_record(value: Any) -> bool:
+    """Is it an instance of a dataclass?"""
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
 
 
 def unflatten(value: Any, leaves: Iterator[Any]) -> Any:
@@ -393,6 +402,11 @@ def unflatten(value: Any, leaves: Iterator[Any]) -> Any:
     if isinstance(value, (list, tuple)):
         items = [unflatten(item, leaves) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if is_record(value):
+        made = copy.copy(value)
+        for f in dataclasses.fields(value):
+            object.__setattr__(made, f.name, unflatten(getattr(value, f.name), leaves))  # it may be frozen
+        return made
     return next(leaves) if isinstance(value, torch.Tensor) else value
 
 

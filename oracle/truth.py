@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dataclasses
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -21,7 +22,7 @@ from . import backward, derivatives, recurrent
 from .fault import is_out_of_memory, use
 from .graph import Graph, Tracer
 from .mode import Mode, called
-from .task import Arguments, Task, flatten, held_tensors, plain_tensors, task_errors
+from .task import Arguments, Task, flatten, held_tensors, is_record, plain_tensors, task_errors
 
 NO_HALF = (
     "not implemented for 'Half'",
@@ -91,6 +92,8 @@ def _arrangement(value: Any, numbers: Iterator[int]) -> Any:
     if isinstance(value, (list, tuple)) or hasattr(value, "to_tuple"):
         items = value.to_tuple() if hasattr(value, "to_tuple") else value
         return {"list" if isinstance(value, list) else "tuple": [_arrangement(item, numbers) for item in items]}
+    if is_record(value):
+        return {"tuple": [_arrangement(getattr(value, f.name), numbers) for f in dataclasses.fields(value)]}
     return {"value": value if isinstance(value, (bool, int, float, str)) else None}
 
 

@@ -374,6 +374,14 @@ class Rare(unittest.TestCase):
 
         self.has_body(modes, self.x)
 
+    def test_sequences_of_known_lengths(self) -> None:
+        def packed(x: torch.Tensor) -> Any:
+            made = torch.nn.utils.rnn.pack_padded_sequence(x, [4, 3, 1], batch_first=True)
+            return torch.nn.utils.rnn.pad_packed_sequence(made._replace(data=made.data * 2), batch_first=True, padding_value=-1.0)[0]
+
+        self.same(packed, torch.randn(3, 4, 2))
+        self.assertNotIn("_pack", " ".join(n["op"] for n in described(packed, torch.randn(3, 4, 2))))
+
     def test_known_numbers_are_constants(self) -> None:
         for call in (
             lambda x: torch.combinations(x[0], 3),

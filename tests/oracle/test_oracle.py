@@ -346,6 +346,15 @@ class Scaling(OracleTest):
 
 
 class Describing(OracleTest):
+    def test_records_are_inputs_and_results(self) -> None:
+        """Instances of dataclasses, as models of many repositories take and return them."""
+        record = "import dataclasses\n@dataclasses.dataclass(frozen=True)\nclass Batch:\n    x: torch.Tensor\n    n: object\n    mask: object = None\n"
+        text = model("b): return Batch(b.x * b.mask[0], n=None, mask={'y': b.x + 1})", "[Batch(torch.rand(8, 8), 3, [torch.rand(8)])]", constants=record)
+        task = self.loaded(text)
+        self.assertEqual([i["name"] for i in task["inputs"]], ["b.x", "b.mask.0"])
+        self.assertEqual([o["name"] for o in task["outputs"]], ["x", "mask.y"])
+        self.assertEqual(self.judged()["wrong"], 0)
+
     def test_what_is_random_in_training_alone_is_not_refused_outside_of_it(self) -> None:
         slope = "x): return F.rrelu(x, 0.1, 0.3, training={})"
         self.loaded(model(slope.format(False), "[torch.rand(8, 8)]"))
