@@ -67,7 +67,7 @@ def draw(session: Any, seed: str, distribution: str, shift: int) -> Any:
             if k in session.plan.cut:
                 kept[-1] = buffer.tensor()
         del whole
-    stir_parameters(model, distribution, generator)
+    stir_parameters(model, distribution, generator, up=bool(number & 1))
     held = [h.tensor for h in held_tensors(model)]
     for buffer, value in zip(session.in_buffers[len(kept) :], held):
         buffer.prepare(shift)

@@ -6,7 +6,8 @@
 3. `mixed` is what is timed, and one of the draws of the test: the task's own, with a few rows of `normal` where the input
    bears them, and low bits biased in one direction (lean()). A kernel that uses less than the type's precision on inputs that look like
    the timed ones is wrong there, however it samples its inputs to decide.
-4. `zeros` has a few infinities too, in inputs whose rows meet no others on the way to the outputs: each of them spoils at most
+4. `normal`, `wide` and `zeros` have what random numbers seldom have: extremes at the ends of lines, equal elements, whole
+   numbers and halves (ends.py). `zeros` has a few infinities too, in inputs whose rows meet no others on the way to the outputs: each of them spoils at most
    its own row. compare.py's forgive() defines what an answer to them must satisfy.
 5. `beyond` leaves an input's domain in a few rows: where the reference is NaN, a kernel's result must be NaN, too.
 6. Parameters come from the model's own initialisation under the seed. Outside of `task`, a parameter that starts constant
@@ -21,6 +22,7 @@ import math
 import torch
 
 from . import fused
+from .ends import clear_some, reach_ends, round_some
 from .facts import Known
 from .fault import use
 
@@ -61,6 +63,11 @@ def redraw(tensor: torch.Tensor, known: Known, distribution: str, generator: tor
     if distribution == "beyond":
         return _beyond(tensor, known, generator)
     values = _values(tensor.shape, known, distribution, tensor.dtype, generator)
+    if not known.structured():
+        if distribution == "zeros" and known.domain == "any" and known.factors <= 1:
+            round_some(values, generator)
+        if distribution in ("normal", "wide", "zeros"):
+            reach_ends(values, distribution, generator)
     if known.unit_rows:
         values = values.abs() + 1e-6
         values = values / values.sum(-1, keepdim=True)
@@ -72,6 +79,8 @@ def redraw(tensor: torch.Tensor, known: Known, distribution: str, generator: tor
         values = torch.tril(values)
     if distribution == "zeros" and bears_infinities(known):
         _place_infinities(values, generator)
+    if distribution == "zeros" and known.zero_rows and not known.structured():
+        clear_some(values, generator)
     values = values.to(tensor.dtype)
     if tensor.is_contiguous():
         return values
@@ -224,8 +233,8 @@ def _in_range(normal: torch.Tensor, known: Known, distribution: str) -> torch.Te
     return values.clamp_(known.low, known.high)
 
 
-def stir_parameters(model: torch.nn.Module, distribution: str, generator: torch.Generator) -> None:
-    """Gives constant parameters, and running statistics, values a kernel cannot guess; signs stay."""
+def stir_parameters(model: torch.nn.Module, distribution: str, generator: torch.Generator, up: bool) -> None:
+    """Gives constant parameters, and running statistics, values a kernel cannot guess; signs stay. Then parameters lean as inputs do."""
     if distribution == "task":
         return
     statistics = [b for name, b in model.named_buffers() if name.endswith(("running_mean", "running_var"))]
@@ -243,3 +252,5 @@ def stir_parameters(model: torch.nn.Module, distribution: str, generator: torch.
                 tensor.copy_(noise)
             else:
                 tensor.copy_(tensor * noise.exp())
+        for parameter in model.parameters():
+            parameter.copy_(lean(parameter, Known(), up))

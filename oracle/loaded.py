@@ -36,6 +36,10 @@ from .truth import NO_HALF, SETTINGS, StandIn, in_float32, run, set_arithmetic, 
 
 MOVING = {"nonzero", "masked_select", "index", "_unique2", "unique_dim", "unique_consecutive", "nonzero_numpy"}  # their results' sizes may
 ABORTS = {"binary_cross_entropy"}  # on CUDA, with all that the process has, where a value is out of range
+DIVIDING = frozenset(  # or a root, or a logarithm: what zeros do to them is worth a draw
+    """div reciprocal rsqrt sqrt log norm linalg_vector_norm std std_mean native_layer_norm native_group_norm
+    native_batch_norm _native_batch_norm_legit cudnn_batch_norm _fused_rms_norm""".split()
+)
 LOOKS = 3  # draws that facts are based on
 MAX_NODES = 8000
 READS = ("_local_scalar_dense", "item")
@@ -113,6 +117,7 @@ class Loaded:
             (products and self.analysis.has_product()) or (convolutions and self.analysis.has_convolution())
         )
         self._find_domains(model, first, results)
+        self._find_zero_rows(model, first, results)
         self._find_rows(len(first.tensors))
         self.beyond = self._has_answers_beyond(model, first)
         self.plan = self._plan_parts(model, first)
@@ -270,14 +275,29 @@ class Loaded:
                 if known.domain == "task" or self._bears(model, arguments, [k], nans):
                     break
 
+    def _find_zero_rows(
+        self, model: torch.nn.Module, arguments: Arguments, results: list[tuple[str, torch.Tensor]]
+    ) -> None:
+        """Where something is divided by a norm, a deviation or a sum, rows of zeros show what an eps is for; unless the reference
+        has no answer to them."""
+        if not any(node.name.rstrip("_") in DIVIDING for _, node in self.graph.operators()):
+            return
+        some = [k for k, t in enumerate(arguments.tensors) if t.dim() > 1 and t.is_floating_point() and self.known[k].domain == "any"]
+        for k in some:
+            self.known[k].zero_rows = True
+        finite = [int(torch.isfinite(r).sum()) if r.is_floating_point() else 0 for _, r in results]
+        if some and not self._bears(model, arguments, some, [r.numel() - n for n, (_, r) in zip(finite, results)], "zeros"):
+            for k in some:
+                self.known[k].zero_rows = False
+
     def _bears(
-        self, model: torch.nn.Module, arguments: Arguments, places: list[int], nans: list[int]
+        self, model: torch.nn.Module, arguments: Arguments, places: list[int], nans: list[int], distribution: str = "normal"
     ) -> bool:
         """Does the reference give as few NaN as before with normal values, as far as their domain allows, in these inputs?"""
         generator = torch.Generator(self.device).manual_seed(FIRST_SEED)
         tensors = list(arguments.tensors)
         for k in places:
-            tensors[k] = redraw(tensors[k], self.known[k], "normal", generator)
+            tensors[k] = redraw(tensors[k], self.known[k], distribution, generator)
         try:
             made = self.reference(model, arguments, tensors)
         except Fault:

@@ -15,6 +15,7 @@ import hashlib
 import math
 import secrets
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -192,7 +193,7 @@ class Session(Loaded):
         ]
         if distribution != "task":
             tensors = [lean(t, known, up=bool(number & 1)) for t, known in zip(tensors, self.known)]
-        stir_parameters(model, distribution, generator)
+        stir_parameters(model, distribution, generator, up=bool(number & 1))
         held = [h.tensor for h in held_tensors(model)]
         self.check_shapes(tensors + held)
         return Draw(self.arguments, model, tensors, held, distribution)
@@ -389,8 +390,7 @@ class Session(Loaded):
             jumps = None  # too large to be looked for
         for number in range(runs):
             disturb = Disturb(terms, stored, summed, generator(), short, nearest=number == 0)
-            with disturb if jumps else contextlib.nullcontext():
-                made = results(jumps.watch(disturb) if jumps else disturb)
+            made = results(_nested(disturb, jumps.watch(disturb)) if jumps else disturb)
             if made is None:
                 return None
             for k, total in square.items():
@@ -500,6 +500,15 @@ class Session(Loaded):
         if self.own_work:
             with contextlib.suppress(OSError):  # it rests twice
                 self.pool.work.rmdir()
+
+
+@contextlib.contextmanager
+def _nested(*modes: Any) -> Iterator[None]:
+    """All of them, entered where run_double() enters one: the inputs have become float64 without them."""
+    with contextlib.ExitStack() as stack:
+        for mode in modes:
+            stack.enter_context(mode)
+        yield
 
 
 def _identity(request: dict[str, Any]) -> tuple[Any, ...]:
