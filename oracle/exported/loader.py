@@ -4,6 +4,7 @@
     native.py        the operator in C, by loader-MACHINE.so: all launches in one call
     launcher.py      loads code and launches through the CUDA driver, in Python
     gradients.py     what autograd asks for
+    facts.py         what a model has besides tensors: is it the one that was judged?
     backward/        where the gradients are a judged kernel's: its export
     launches.json    the table: judged shapes, dtypes and scalars, each with its launch list as plain data
     kernel-N.cubin   the code that was judged (kernel-N.ptx: judged on simt, cutegen's CUDA device on the CPU)
@@ -117,19 +118,6 @@ def _arranged(returns: Any, outs: list[Any]) -> Any:
     return made if kind == "list" else tuple(made)
 
 
-def _plain_facts(model: torch.nn.Module) -> dict[str, Any]:
-    """What a kernel may have been built with: the plain attributes of all parts of a model."""
-    plain = (bool, int, float, str, type(None), torch.dtype)
-    facts: dict[str, Any] = {}
-    for path, part in model.named_modules():
-        facts[f"{path or 'Model'} is a"] = type(part).__name__ if path else "Model"
-        for name, value in vars(part).items():
-            simple = isinstance(value, plain) or (isinstance(value, (list, tuple)) and all(isinstance(v, plain) for v in value))
-            if simple and name != "training" and not name.startswith("_"):
-                facts[f"{path}.{name}" if path else name] = tuple(value) if isinstance(value, list) else value
-    return facts
-
-
 # ---- arguments as they were judged ---------------------------------------------------------------------
 
 _NUMBERS = {"bool": (bool,), "int": (int,), "float": (float,)}
@@ -186,24 +174,6 @@ def _judged_words(data: dict[str, Any]) -> str:
     return plain.get(kind) or (repr(float.fromhex(judged)) if kind == "float" else str(judged) if kind in _NUMBERS else repr(judged))
 
 
-_GONE = object()
-
-
-def _watched(model: torch.nn.Module) -> list[tuple[Any, Any, Any]]:
-    """What _plain_facts would say, to be compared sooner: (dictionary, key, value), key "" of its length. A list may
-    change in place: a module that has one is compared in full each time."""
-    found: list[tuple[Any, Any, Any]] = []
-    for part in model.modules():
-        facts = vars(part)
-        found.append((facts, "", len(facts)))
-        for name, value in facts.items():
-            if isinstance(value, list):
-                return [(None, None, None)]
-            if not name.startswith("_") and name != "training" and not isinstance(value, (torch.Tensor, torch.nn.Module)):
-                found.append((facts, name, value))
-    return found
-
-
 _PLAIN_TENSORS = (torch.Tensor, torch.nn.Parameter)
 
 
@@ -216,12 +186,13 @@ def _modes() -> tuple[Callable[[], Any], ...] | None:
 
 
 class Export:
-    """What NAME_new.py uses: the table, the operator, and ModelNew's forward. `launcher`, `gradients`, `native`: those
-    files, loaded. `how` says what launches: "native", or "python: " and why."""
+    """What NAME_new.py uses: the table, the operator, and ModelNew's forward. `launcher`, `gradients`, `native`,
+    `facts`: those files, loaded. `how` says what launches: "native", or "python: " and why."""
 
-    def __init__(self, folder: str, reference: Any, launcher: Any, gradients: Any, native: Any) -> None:
+    def __init__(self, folder: str, reference: Any, launcher: Any, gradients: Any, native: Any, facts: Any) -> None:
         text = _recorded(folder, "launches.json")
         self.folder, self.reference, self.launcher, self.table = folder, reference, launcher, json.loads(text)
+        self.about = facts
         if self.table.get("format") != FORMAT:
             raise RuntimeError(f"{folder}: launches.json has format {self.table.get('format')}, this loader reads {FORMAT}")
         self.cases, self.device = self.table["cases"], self.table["device"]
@@ -245,6 +216,7 @@ class Export:
         self.parameters = [(p.name, p.default is not p.empty, p.default) for p in parameters]
         self.spread = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
         self.calls = [self._pattern(case.get("call")) for case in self.cases]
+        self.facts: dict[str, Any] | None = None
         self.watched: Any = weakref.WeakKeyDictionary()
         self.training, self.training_counts = self.table["training"], self._training_counts()
         self.lock = threading.RLock()
@@ -254,7 +226,7 @@ class Export:
         self.with_gradients = gradients
         kernel = None
         if self.upstream or self.table["gradients"] == "kernel":
-            kernel = self if self.upstream else Export(os.path.join(folder, "backward"), reference, launcher, gradients, native)
+            kernel = self if self.upstream else Export(os.path.join(folder, "backward"), reference, launcher, gradients, native, facts)
         self.gradients = gradients.Gradients(self, kernel)
         guard = torch._C._AutoDispatchBelowAutograd
         self.below: Any = guard if hasattr(guard, "__enter__") else _below_autograd
@@ -292,16 +264,14 @@ class Export:
 
     def accept(self, model: torch.nn.Module) -> None:
         """Was the kernel judged for a model made like this one? Called when a ModelNew is made."""
-        mine, judged = _plain_facts(model), _plain_facts(self.gradients.model())
-        other = [key for key in sorted(set(mine) | set(judged)) if mine.get(key) != judged.get(key)]
+        other, mine, judged = self._other_facts(model)
         if other and not self.fallback:
-            key = other[0]
             raise ValueError(
-                f"this kernel was judged with {key} = {judged.get(key)!r}, not {mine.get(key)!r}{self._reduced()}; "
+                f"this kernel was judged with {other} = {self.about.shown(judged.get(other, self.about.GONE))}, not {self.about.shown(mine.get(other, self.about.GONE))}{self._reduced()}; "
                 "use Model, or run cutegen for a task made like that"
             )
         if other:
-            object.__setattr__(model, "_cutegen_unjudged", f"{other[0]} = {mine.get(other[0])!r}")
+            object.__setattr__(model, "_cutegen_unjudged", f"{other} = {self.about.shown(mine.get(other, self.about.GONE))}")
         if self.table["writes"]:
             self._warn(f"Model.forward also writes into {', '.join(self.table['writes'])}; ModelNew does not")
 
@@ -320,6 +290,8 @@ class Export:
         if any(t.numel() == 0 for t in tensors):
             return self.reference.Model.forward(model, *args, **kwargs)  # nothing to compute: Model knows its shape
         held = self._held(model)
+        if any(t is None for t in held):
+            return self._without_tensor(model, args, kwargs, held)
         if not self.compiling() and self._transformed():
             return self._of_reference(model, args, kwargs)
         number, found = self._judged_call(given, held)
@@ -338,17 +310,34 @@ class Export:
         """What of this model is not as it was judged: since it was made, or set later. Not followed by torch.compile."""
         if model._cutegen_unjudged or self.compiling():
             return model._cutegen_unjudged
-        for facts, key, value in self.watched.get(model, ((None, None, None),)):
-            if facts is None or (facts.get(key, _GONE) is not value if key else len(facts) != value):
-                break
-        else:
+        watched = self.watched.get(model)
+        if watched is not None and self.about.unchanged(watched):
             return None
-        mine, judged = _plain_facts(model), _plain_facts(self.gradients.model())
-        other = [key for key in sorted(set(mine) | set(judged)) if mine.get(key) != judged.get(key)]
+        other, mine, _ = self._other_facts(model)
         if other:
-            return f"{other[0]} = {mine.get(other[0])!r}"
-        self.watched[model] = _watched(model)
+            return f"{other} = {self.about.shown(mine.get(other, self.about.GONE))}"
+        self.watched[model] = self.about.watched(model)
         return None
+
+    def _other_facts(self, model: torch.nn.Module) -> tuple[str, dict[str, Any], dict[str, Any]]:
+        """The first fact in which this model differs from the judged one, if any; the facts of both. A private attribute that
+        the judged one lacks is none of Model's."""
+        mine, judged = self.about.plain_facts(model), self.judged_facts()
+        for key in sorted(set(mine) | set(judged)):
+            if key not in judged and key.rpartition(".")[2].startswith("_"):
+                continue
+            if mine.get(key, self.about.GONE) != judged.get(key, self.about.GONE):
+                return key, mine, judged
+        return "", mine, judged
+
+    def judged_facts(self) -> dict[str, Any]:
+        """As they were before the reference's forward ran, which may set attributes."""
+        with self.lock:
+            if self.facts is None:
+                model = self.gradients.model()
+                self.training_counts = self.training_counts or any(map(self.about.has_modes, model.modules()))
+                self.facts = self.about.plain_facts(model)
+            return self.facts
 
     def _transformed(self) -> bool:
         """Is this inside torch.func's transforms, or do tangents go along? The kernel knows nothing of either."""
@@ -377,9 +366,9 @@ class Export:
         for path in self.held:
             owner = model
             for name in path[:-1]:
-                owner = getattr(owner, name)
-            held = owner._parameters.get(path[-1])  # not by getattr: Module's takes microseconds
-            found.append(getattr(owner, path[-1]) if held is None else held)
+                owner = getattr(owner, name, None)
+            held = None if owner is None else owner._parameters.get(path[-1])  # not by getattr: Module's takes microseconds
+            found.append(getattr(owner, path[-1], None) if held is None else held)
         return found
 
     def _directly(self, tensors: Any) -> Any:
@@ -489,6 +478,16 @@ class Export:
                 return number
         return -1
 
+    def _without_tensor(self, model: Any, args: Any, kwargs: Any, held: list[Any]) -> Any:
+        """A parameter or buffer of the judged model is None in this one."""
+        name = ".".join(next(path for path, t in zip(self.held, held) if t is None))
+        other = self._unjudged(model) or f"{name} = None"
+        text = f"this ModelNew has {other}, and the kernel was judged with a tensor {name}: set it back, or use Model"
+        if not self.fallback:
+            raise ValueError(text)
+        self._warn(f"left to Model: {text}")
+        return self.reference.Model.forward(model, *args, **kwargs)
+
     def _otherwise(self, model: Any, args: Any, kwargs: Any, what: tuple[Any, Any, Any]) -> Any:
         """What was not judged: Model where the export says so, else an error. `what`: tensors, numbers, all arguments."""
         if not self.fallback:
@@ -497,7 +496,7 @@ class Export:
         return self.reference.Model.forward(model, *args, **kwargs)
 
     def _training_counts(self) -> bool:
-        """Does the mode change what the model computes? Where the task reads it, or has parts that do."""
+        """Does the mode change what the model computes? Where the task reads it, or names parts that do; see judged_facts()."""
         try:
             source = inspect.getsource(self.reference)
         except (OSError, TypeError):

@@ -275,7 +275,8 @@ static bool add_texts(const struct export_request *req, struct export_package *p
         {"@SOURCE@", text_of(p->source)},
         {"@FLAGS@", text_of(python ? arena_printf(a, " (called `%s.py`)", p->name) : "")},
     };
-    static const char *const same[] = {"loader.py", "native.py", "launcher.py", "gradients.py"};
+    static const char *const same[] = {"loader.py", "native.py", "launcher.py", "gradients.py",
+                                       "facts.py"};
     struct text template, file, readme, package;
 
     if (!own_file("model_new.py.in", a, &template, err) ||

@@ -148,8 +148,8 @@ enum export_native stage_export_native(const struct exported *e, struct arena *a
 /* What Python would run, of a record that may be forged: only what an export has. */
 static bool may_be_there(const struct exported *e, const char *name, struct arena *a)
 {
-    static const char *const ours[] = {"loader.py",    "native.py",   "launcher.py",
-                                       "gradients.py", "__init__.py", "reference.py"};
+    static const char *const ours[] = {"loader.py", "native.py",   "launcher.py", "gradients.py",
+                                       "facts.py",  "__init__.py", "reference.py"};
     const char *machine;
 
     if (!strstr(name, ".py") && !strstr(name, ".so") && !strstr(name, ".pth"))
@@ -195,6 +195,7 @@ bool stage_export_python(const struct exported *e, struct arena *a, const char *
                                     {"native.py", "native.py"},
                                     {"launcher.py", "launcher.py"},
                                     {"gradients.py", "gradients.py"},
+                                    {"facts.py", "facts.py"},
                                     {"__init__.py", "__init__.py.in"},
                                     {arena_printf(a, "%s_new.py", e->name), "model_new.py.in"}};
     const char *other = stranger(e, a);

@@ -59,6 +59,49 @@ def calls(m):
     told("back", lambda: right(pair, maybe))
     new.more = 1
     told("more", lambda: new(pair, maybe))
+    told("made", lambda: m.ModelNew(then=torch.abs))
+    for name, change in CHANGES.items():
+        told(f"changed-{name}", lambda change=change: changed(m, change, pair, maybe))
+    new = m.ModelNew()
+    new._of_another_library = 1
+    told("private", lambda: right(pair, maybe, of=new))
+
+
+def without_weight(model):
+    model.part.weight = None
+
+
+def normalized(model):
+    torch.nn.utils.weight_norm(model.part)
+    model.part.weight_g.data.mul_(2)
+
+
+CHANGES = {
+    "function": lambda model: setattr(model, "then", torch.abs),
+    "part": lambda model: setattr(model, "part", torch.nn.ReLU()),
+    "object": lambda model: setattr(model.config["deep"], "scale", 3.0),
+    "list": lambda model: model.config["sizes"][1].__setitem__(0, 7),
+    "private": lambda model: setattr(model, "_hidden", 3.0),
+    "hook": lambda model: model.part.register_forward_hook(lambda *given: given[-1] * 2),
+    "pre-hook": lambda model: model.part.register_forward_pre_hook(lambda _, given: (given[0] * 2,)),
+    "norm": normalized,
+    "forward": lambda model: setattr(model.part, "forward", torch.abs),
+    "weight": without_weight,
+}
+
+
+def changed(m, change, *args):
+    """After a first call, of both; Model computes something else then."""
+    new, model = m.ModelNew(), m.Model()
+    new(*args)
+    change(new)
+    change(model)
+    try:
+        want = model(*args)
+    except TypeError:  # without a weight
+        want = torch.full((1000,), torch.nan)
+    got = new(*args)
+    return "right" if torch.allclose(got, want, atol=1e-6) else "WRONG"
 
 
 def names(one, two):

@@ -31,6 +31,22 @@ for what in attribute its-copy its-pickle; do
     ok "an attribute set later ($what) is a ValueError that names it" "^$what ValueError .*shift = 3.0" "$facts"
 done
 ok "a new attribute too" '^more ValueError .*more = 1' "$facts"
+ok "a function that a module is made with, which is another" '^made ValueError .*then = .*neg.* not .*abs' "$facts"
+while read -r what name; do
+    ok "after a first call, another $what is refused by its name" "^changed-$what ValueError .*$name" "$facts"
+done <<'END'
+function then = .*abs
+part weight
+object config = .*scale.*3\.0
+list config = .*7
+private _hidden = 3\.0
+hook hooks of part = 1
+pre-hook hooks of part = 1
+norm hooks of part = 1
+forward part\.forward
+weight part\.weight = None
+END
+ok "what others write into a module, under a private name, is none of its own" '^private right$' "$facts"
 
 # ---- a number of each shape ---------------------------------------------------------------
 "$program" eval "$here/scaled.py" "$here/scaled.cu" --draws 2 >"$work/run" 2>&1

@@ -71,6 +71,7 @@ static int set_up(void **state)
     put(f, "native.py", own(f, "native.py", ""), true);
     put(f, "launcher.py", own(f, "launcher.py", ""), true);
     put(f, "gradients.py", own(f, "gradients.py", ""), true);
+    put(f, "facts.py", own(f, "facts.py", ""), true);
     put(f, "__init__.py", own(f, "__init__.py.in", ""), true);
     put(f, "two_new.py", own(f, "model_new.py.in", "Judged on simt: x f32 [8, 8]."), true);
     put(f, "reference.py", text_of("# the task"), true);
@@ -114,8 +115,8 @@ static void what_we_write_is_ours(void **state)
 /* Each of them agrees with its record. */
 static void another_file_in_place_of_ours_is_found(void **state)
 {
-    static const char *const names[] = {"loader.py",    "native.py",   "launcher.py",
-                                        "gradients.py", "__init__.py", "two_new.py"};
+    static const char *const names[] = {"loader.py", "native.py",   "launcher.py", "gradients.py",
+                                        "facts.py",  "__init__.py", "two_new.py"};
     struct folder *f = *state;
 
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a model has besides tensors, which a kernel may have been built with. The same file in every export.
+
+1. Two models of the same facts compute the same function of their inputs, parameters and buffers.
+2. To compare costs microseconds: watched() says what to compare again, and unchanged() compares it.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import hashlib
+import logging
+import types
+from typing import Any
+
+import torch
+
+_DEEPEST, _WIDEST = 6, 256  # of an attribute
+_OPAQUE = (torch.device, torch.Generator, types.ModuleType, logging.Logger)
+_OF_MODE = (torch.nn.modules.dropout._DropoutNd, torch.nn.modules.batchnorm._NormBase, torch.nn.RReLU)
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+_OF_MODULE = frozenset(vars(torch.nn.Module())) | {"training", "_cutegen_unjudged"}
+
+
+def _essence(value: Any, seen: tuple[Any, ...] = ()) -> Any:
+    """What an attribute says, so that two of them can be compared: numbers, texts, functions, and what objects hold of them.
+    Of a tensor no values: those that a model holds are inputs of the kernel."""
+    if isinstance(value, (bool, int, float, str, bytes, type(None), torch.dtype)):
+        return value
+    if len(seen) > _DEEPEST or any(value is other for other in seen):
+        return "..."
+    seen = (*seen, value)
+    if isinstance(value, torch.Tensor):
+        return "tensor", value.dtype, tuple(value.shape)
+    if isinstance(value, (list, tuple, dict, set, frozenset)) and len(value) > _WIDEST:
+        return type(value).__qualname__, len(value)
+    if isinstance(value, (list, tuple)):
+        return tuple(_essence(item, seen) for item in value)
+    if isinstance(value, dict):
+        return "dict", tuple((_essence(key, seen), _essence(item, seen)) for key, item in value.items())
+    if isinstance(value, (set, frozenset)):
+        return "set", tuple(sorted(map(repr, value)))
+    if isinstance(value, functools.partial):
+        return "partial", _essence((value.func, value.args, value.keywords), seen)
+    if isinstance(value, types.MethodType):
+        return "method", _essence(value.__func__, seen)
+    if isinstance(value, types.FunctionType):
+        cells = tuple(_essence(cell.cell_contents, seen) for cell in value.__closure__ or () if cell != types.CellType())
+        return "function", value.__qualname__, value.__code__.co_code, repr(value.__code__.co_consts), _essence(value.__defaults__, seen), cells
+    if isinstance(value, type) or callable(value) and hasattr(value, "__qualname__"):
+        return getattr(value, "__module__", None), value.__qualname__
+    if type(value).__module__ == "numpy":
+        return "numpy", repr(value), hashlib.sha256(value.tobytes()).hexdigest() if hasattr(value, "tobytes") else ""
+    if isinstance(value, enum.Enum):
+        return type(value).__qualname__, value.name
+    if isinstance(value, torch.nn.Module):
+        return plain_facts(value, seen)
+    objects = sum(hasattr(other, "__dict__") for other in seen)
+    if isinstance(value, _OPAQUE) or not hasattr(value, "__dict__") or objects > 2:
+        return type(value).__qualname__
+    return type(value).__qualname__, _essence(vars(value), seen)
+
+
+def has_modes(part: torch.nn.Module) -> bool:
+    """Is it another function when it is trained?"""
+    dropout = getattr(part, "dropout", 0.0)
+    return isinstance(part, _OF_MODE) and getattr(part, "p", 1) != 0 or isinstance(dropout, float) and dropout > 0
+
+
+def plain_facts(model: torch.nn.Module, seen: tuple[Any, ...] = ()) -> dict[str, Any]:
+    """What a kernel may have been built with: the attributes of all parts of a model that are no tensors, and hooks of its
+    parts, which ModelNew does not call."""
+    facts: dict[str, Any] = {}
+    for path, part in model.named_modules():
+        facts[f"{path or 'Model'} is a"] = type(part).__name__ if path else "Model"
+        for name, value in vars(part).items():
+            if name in _OF_MODULE or isinstance(value, (torch.Tensor, torch.nn.Module)) or name == "forward" and not path:
+                continue
+            facts[f"{path}.{name}" if path else name] = _essence(value, seen)
+        hooks = sum(len(getattr(part, name, ())) for name in _HOOKS) if path else 0
+        if hooks:
+            facts[f"the number of hooks of {path}"] = hooks
+    return facts
+
+
+GONE = object()
+
+
+def shown(fact: Any) -> str:
+    """A fact in an error's text."""
+    if fact is GONE:
+        return "nothing"
+    if isinstance(fact, tuple) and fact and fact[0] == "function":
+        return str(fact[1])
+    if isinstance(fact, tuple) and fact and fact[0] == "dict":
+        return f"{{{', '.join(f'{key!r}: {shown(value)}' for key, value in fact[1])}}}"[:200]
+    return repr(fact)[:200]
+
+
+
+_CHANGE = (list, dict, set)
+_CONSTANT = (str, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type, enum.Enum, logging.Logger)
+
+
+def watched(model: torch.nn.Module) -> list[tuple[Any, Any, Any, Any]]:
+    """What plain_facts would say, to be compared sooner: (dictionary, key, value, what the value holds if it may change in
+    place), key "" of its length, dictionary None of the hooks that were ever registered."""
+    found: list[tuple[Any, Any, Any, Any]] = [(None, "", _hooks_so_far(), None)]
+    deep: set[int] = set()  # an object that many parts have is followed once
+    for path, part in model.named_modules():
+        facts = vars(part)
+        found.append((facts, "", len(facts), None))
+        for name, value in facts.items():
+            if name in _OF_MODULE or isinstance(value, (torch.Tensor, torch.nn.Module)):
+                continue
+            changes = isinstance(value, _CHANGE) or hasattr(value, "__dict__") and not isinstance(value, _CONSTANT)
+            changes = changes or type(value).__module__ == "numpy" and getattr(value, "nbytes", 0) <= 1 << 16
+            follow = changes and id(value) not in deep
+            found.append((facts, name, value, _essence(value) if follow else None))
+            deep.add(id(value))
+        found += [(part._modules, name, child, None) for name, child in part._modules.items()]
+        found += [(hooks, "", len(hooks), None) for hooks in (getattr(part, name, None) for name in _HOOKS) if path and hooks]
+    return found
+
+
+def _hooks_so_far() -> Any:
+    return getattr(torch.utils.hooks.RemovableHandle, "next_id", None)
+
+
+def unchanged(watched: list[tuple[Any, Any, Any, Any]]) -> bool:
+    for facts, key, value, deep in watched:
+        if key == "":
+            if (_hooks_so_far() if facts is None else len(facts)) != value:
+                return False
+        elif facts.get(key, GONE) is not value or deep is not None and _essence(value) != deep:
+            return False
+    return True
