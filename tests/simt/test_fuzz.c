@@ -319,6 +319,54 @@ static void nonsense_is_refused_with_a_reason(void **state)
     }
 }
 
+static size_t text_bytes(const char *ptx, const char *without)
+{
+    struct arena *a = arena_new();
+    struct translate_options opt = {.lanes = 16};
+    struct error err = {0};
+    struct text c = {0};
+    int instructions;
+    const char *name = "k";
+    if (!simt_translate(text_of(ptx), &name, 1, &opt, a, &c, &instructions, &err))
+        fail_msg("%s", err.text);
+    if (without && memmem(c.data, c.len, without, strlen(without)))
+        fail_msg("a kernel that has no use for it carries %s", without);
+    size_t bytes = c.len;
+    arena_free(a);
+    return bytes;
+}
+
+/* What the C compiler need not read takes none of its time. */
+static void text_has_what_it_uses(void **state)
+{
+    (void)state;
+    text_bytes(".visible .entry k() { .reg .b32 %r<4>; add.u32 %r1, %r2, %r3; ret; }", "fma_hx2");
+}
+
+/* A pair of halves is a call where there are many: in full, gcc takes minutes for 20,000. */
+static void many_pairs_of_halves_are_calls(void **state)
+{
+    static const char *const ops[] = {"fma.rn.f16x2 %r1, %r1, %r2, %r3;",
+                                      "add.f16x2 %r2, %r1, %r3;", "max.bf16x2 %r3, %r1, %r2;"};
+    size_t bytes[2];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct buf b = buf_init(1 << 20);
+        buf_puts(&b,
+                 ".visible .entry k(.param .u64 p) { .reg .b32 %r<5>; .reg .b64 %d<4>;\n"
+                 "ld.param.u64 %d1, [p]; mov.u32 %r4, %tid.x; mul.wide.u32 %d2, %r4, 12;\n"
+                 "add.u64 %d3, %d1, %d2; ld.global.u32 %r1, [%d3]; ld.global.u32 %r2, [%d3+4];\n"
+                 "ld.global.u32 %r3, [%d3+8];\n");
+        for (int n = 0; n < 300 * (i + 1); n++)
+            buf_puts(&b, ops[n % 3]);
+        buf_puts(&b,
+                 "st.global.u32 [%d3], %r1; st.global.u32 [%d3], %r2; st.global.u32 [%d3], %r3; }");
+        bytes[i] = text_bytes(b.data, NULL);
+        buf_release(&b);
+    }
+    assert_in_range(bytes[1] - bytes[0], 300 * 20, 300 * 100);
+}
+
 /* An instruction with more registers than the passes keep is refused, not cut. */
 static void too_many_registers_are_refused(void **state)
 {
@@ -351,6 +399,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mutated_ptx_is_an_error_or_a_translation),
         cmocka_unit_test(nonsense_is_refused_with_a_reason),
+        cmocka_unit_test(text_has_what_it_uses),
+        cmocka_unit_test(many_pairs_of_halves_are_calls),
         cmocka_unit_test(too_many_registers_are_refused),
     };
     if (argc > 1) {

@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { MANY_BLOCKS = 12, MAX_GROUPS = 16 };
+enum { MANY_BLOCKS = 12, MAX_GROUPS = 16, MANY_PAIRS = 64 };
 
 bool emit_fail(struct emit *e, const struct insn *in, const char *why)
 {
@@ -543,12 +543,21 @@ static int *per_register(const struct emit *e)
     return arena_array(e->a, (size_t)e->k->reg_count + 1, sizeof(int));
 }
 
+static bool many_pairs(const struct ptx_kernel *k)
+{
+    int n = 0;
+    for (int i = 0; i < k->insn_count; i++)
+        n += k->insn[i].type == PT_F16X2 || k->insn[i].type == PT_BF16X2;
+    return n > MANY_PAIRS;
+}
+
 /* Schedules, places in the frame, and what the writers note per register. */
 static void plan_kernel(struct emit *e)
 {
     struct ir *ir = e->ir;
     size_t regs = (size_t)e->k->reg_count + 1;
     ir->lanes = e->unit->lanes;
+    e->many_pairs = many_pairs(e->k);
     ir->strip = strips_find(ir, e->a);
     ir->strips = arena_array(e->a, (size_t)e->k->insn_count + 1, sizeof *ir->strips);
     e->slot = per_register(e);

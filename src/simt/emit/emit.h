@@ -44,6 +44,7 @@ struct emit_unit {
     struct arena *a;
     struct buf helpers, vars;
     bool *row_used;
+    bool *pair_used; /* per row and modifiers: pairs of halves have a function */
     int lanes;
     struct strmap var_names; /* global variables written so far */
     int var_count;
@@ -93,9 +94,10 @@ struct emit {
     int *final; /* index of its last definition in this segment; -1: not needed after it */
     int stamp;
     int temp;
-    bool divided; /* lanes may have to wait for each other */
-    bool parks;   /* a collective may have to wait for lanes */
-    int block;    /* being written */
+    bool many_pairs; /* of halves: functions do them */
+    bool divided;    /* lanes may have to wait for each other */
+    bool parks;      /* a collective may have to wait for lanes */
+    int block;       /* being written */
     /* Blocks that run once, if they have many memory instructions: those are written as calls
      * there, to save compile time. NULL: none. */
     bool *once;

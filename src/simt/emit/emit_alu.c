@@ -279,6 +279,8 @@ struct row_use {
     const struct insn *in;
     const struct opnd *ops; /* first source operand */
     bool ftz, sat;
+    const char *const
+        *given; /* names of the operands of a pair of halves; NULL: the instruction's */
 };
 
 static const char *wrapped(struct emit *e, const struct row_use *u, const char *t, char letter)
@@ -383,7 +385,7 @@ static const char *narrow_text(struct emit *e, const struct row_use *u, int whic
             continue;
         }
         if (which) {
-            const char *t = value(e, u->in, &u->ops[i], 'I');
+            const char *t = u->given ? u->given[i] : value(e, u->in, &u->ops[i], 'I');
             arg[i] = arena_printf(e->a, which == 1 ? "%c_%c2f(%s & 0xffffu)" : "%c_%c2f(%s >> 16)",
                                   v, l == 'k' ? 'h' : 'b', t);
         } else {
@@ -428,6 +430,37 @@ static const char *half_bits(struct emit *e, const struct row_use *u, const char
 
 static const char *row_value(struct emit *e, const struct row_use *u, enum reg_class *cls);
 
+static const char *pair_text(struct emit *e, const struct row_use *u)
+{
+    const char *lo = narrow_text(e, u, 1), *hi = narrow_text(e, u, 2);
+    return arena_printf(e->a, "(%s | (%s << 16))", half_bits(e, u, lo), half_bits(e, u, hi));
+}
+
+/* Where there are many, a function for all pairs of halves of one row. */
+static const char *pair_call(struct emit *e, const struct row_use *u)
+{
+    static const char *const names[] = {"x", "y", "z", "w"};
+    struct emit_unit *unit = e->unit;
+    int kind = (int)(u->row - rows) * 4 + u->ftz * 2 + u->sat;
+    size_t n = strlen(u->row->sig + 2);
+    if (!unit->pair_used[kind]) {
+        struct row_use own = *u;
+        struct buf body = buf_init((size_t)1 << 20), *out = e->out;
+        own.given = names;
+        e->out = &body;
+        const char *t = pair_text(e, &own);
+        e->out = out;
+        buf_printf(&unit->helpers, "NI I pair_%d(I x%s%s) {\n%sreturn %s; }\n", kind,
+                   n > 1 ? ", I y" : "", n > 2 ? ", I z" : "", body.data ? body.data : "", t);
+        buf_release(&body);
+        unit->pair_used[kind] = true;
+    }
+    const char *args = "";
+    for (size_t i = 0; i < n; i++)
+        args = arena_printf(e->a, "%s%s%s", args, i ? ", " : "", value(e, u->in, &u->ops[i], 'I'));
+    return arena_printf(e->a, "pair_%d(%s)", kind, args);
+}
+
 /* In a segment, what has no operand of its own in any lane is computed once; NULL: another row. */
 static const char *spread_value(struct emit *e, const struct row_use *u, enum reg_class *cls)
 {
@@ -452,10 +485,8 @@ static const char *row_value(struct emit *e, const struct row_use *u, enum reg_c
     if (t)
         return t;
     *cls = wide(res) ? CLASS_Q : res == 'P' ? CLASS_P : res == 'F' ? CLASS_F : CLASS_I;
-    if (res == 'k' || res == 'l') {
-        const char *lo = narrow_text(e, u, 1), *hi = narrow_text(e, u, 2);
-        return arena_printf(e->a, "(%s | (%s << 16))", half_bits(e, u, lo), half_bits(e, u, hi));
-    }
+    if (res == 'k' || res == 'l')
+        return e->vec && e->many_pairs ? pair_call(e, u) : pair_text(e, u);
     if (row->how == HOW_LANE)
         t = wrapped(e, u, lane_call(e, u), res);
     else if (e->vec && all_wide(row))

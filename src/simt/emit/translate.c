@@ -352,6 +352,7 @@ bool simt_translate(struct text ptx, const char *const *kernels, size_t n,
         .code = buf_init(LIMIT), .tables = buf_init(LIMIT), .rows = buf_init(LIMIT)};
     struct buf vars = buf_init(LIMIT), own = buf_init(LIMIT), all = buf_init(LIMIT);
     u.row_used = arena_array(a, (size_t)op_row_count() + 1, sizeof *u.row_used);
+    u.pair_used = arena_array(a, (size_t)op_row_count() * 4 + 4, sizeof *u.pair_used);
     u.var_names = strmap_init(a);
     u.var_ids = arena_array(a, (size_t)m.var_count + 1, sizeof *u.var_ids);
     bool ok = n > 0 || error_set(err, ERROR_USE, "no kernel was named");

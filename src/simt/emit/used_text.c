@@ -2,8 +2,8 @@
 /*
  * used_text.c - of a library of C text, what other text uses.
  *
- * Hides: how the text is cut. The C compiler reads a function that nobody calls as slowly as one
- * that is called, and a small kernel calls a tenth of them.
+ * Hides: what belongs together. A C compiler reads a function without callers as slowly as any
+ * other, and a small kernel calls a tenth of them.
  */
 #include "simt/emit/used_text.h"
 
