@@ -12,7 +12,9 @@
 
 #include <string.h>
 
-enum { MAX_SEGMENT = 2000, MAX_LOADS = 64, TILE = 16, MANY_FMAS = 64, MIN_STRIPS = 16 };
+/* In a very long block shorter ones: gcc's time for one grows faster than its length. */
+enum { MAX_SEGMENT = 2000, LONG_BLOCK = 5000, SHORT_SEGMENT = 500 };
+enum { MAX_LOADS = 64, TILE = 16, MANY_FMAS = 64, MIN_STRIPS = 16 };
 enum { MAX_OFFSET = 1 << 20 }; /* of accesses that are done together */
 
 struct edge {
@@ -368,6 +370,7 @@ struct item *schedule_block(const struct ir *ir, int block, struct arena *a, int
 {
     const struct block *bl = &ir->block[block];
     int n = bl->count, items = 0, done = 0, start = 0;
+    int longest = n > LONG_BLOCK ? SHORT_SEGMENT : MAX_SEGMENT;
     enum item_kind *kind = arena_array(a, (size_t)n + 1, sizeof *kind);
     struct item *item = arena_array(a, (size_t)n + 1, sizeof *item);
     int *state = arena_array(a, (size_t)n + 1, sizeof *state);
@@ -394,7 +397,7 @@ struct item *schedule_block(const struct ir *ir, int block, struct arena *a, int
         if (progress)
             continue;
         struct item seg = {ITEM_SEGMENT, &flat[used], 0, false};
-        for (int i = start; i < n && seg.count < MAX_SEGMENT; i++) {
+        for (int i = start; i < n && seg.count < longest; i++) {
             if (state[i] || g.waits[i] || kind[i] != ITEM_SEGMENT)
                 continue;
             flat[used++] = bl->insn[i];
