@@ -10,6 +10,8 @@ static const struct refusal_case {
     {"double", {"is not covered", "f64"}},
     {"hidden", {"is not covered", "does not show everything"}},
     {"last_softmax", {"is not covered", "lies channels last"}},
+    {"places", {"is not covered", "aten.nonzero.default", "depends on values"}},
+    {"sparse", {"is not covered", "aten._to_sparse.default"}},
     {"too_long", {"is not covered", "more than the", "give the task in parts"}},
 };
 

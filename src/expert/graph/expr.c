@@ -386,6 +386,36 @@ static bool write_special(struct writer *w, const struct node *n, const char *fo
     return true;
 }
 
+/* Why an operator has no form. */
+static const char *unknown(const struct node *n, struct arena *a)
+{
+    static const char moving[] = "the shape of its result depends on values";
+    static const char iterates[] = "a decomposition that iterates";
+    static const struct {
+        const char *op, *why;
+    } reasons[] = {
+        {"aten.nonzero.", moving},
+        {"aten.masked_select.", moving},
+        {"aten._unique2.", moving},
+        {"aten.unique_dim.", moving},
+        {"aten.unique_consecutive.", moving},
+        {"aten.bincount.", moving},
+        {"aten._linalg_svd.", iterates},
+        {"aten._linalg_eigh.", iterates},
+        {"aten.linalg_eig.", iterates},
+        {"aten.linalg_qr.", iterates},
+        {"aten.linalg_lu_factor_ex.", iterates},
+        {"aten.linalg_lstsq.", iterates},
+        {"aten.linalg_pinv.", iterates},
+        {"aten.linalg_matrix_exp.", iterates},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
+        if (strstr(n->op, reasons[i].op)) /* also in "result of ..." */
+            return arena_printf(a, "%s: %s", n->op, reasons[i].why);
+    return arena_printf(a, "%s is not an operator it knows with these arguments", n->op);
+}
+
 static bool write_node(struct writer *w, const struct node *n, bool last)
 {
     struct expr *e = w->e;
@@ -412,10 +442,9 @@ static bool write_node(struct writer *w, const struct node *n, bool last)
     }
     form = form_find(e->g, n, e->row != NULL, e->a, operands, &count);
     if (!form || !type) {
-        *w->why = arena_printf(e->a,
-                               form ? "%s in %s is not a type it computes with"
-                                    : "%s is not an operator it knows with these arguments%s",
-                               n->op, form ? n->t.dtype : "");
+        *w->why =
+            form ? arena_printf(e->a, "%s in %s is not a type it computes with", n->op, n->t.dtype)
+                 : unknown(n, e->a);
         return false;
     }
     for (int i = 0; i < count; i++)
@@ -469,7 +498,7 @@ bool expr_operator(const struct graph *g, const struct node *n, const struct exp
     *w = (struct writer){.e = e, .out = &text};
     form = form_find(g, n, from->row != NULL, a, operands, &count);
     if (!form)
-        *why = arena_printf(a, "%s is not an operator it knows with these arguments", n->op);
+        *why = unknown(n, a);
     for (int i = 0; form && i < count; i++) {
         const struct node *x = operands[i].node;
         const char *value;
