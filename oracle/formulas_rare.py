@@ -226,6 +226,7 @@ def grid_sampler_3d(x: Any, grid: Any, mode: int, padding: int, align: bool) -> 
 
 
 BODIES: dict[str, Callable[..., Any]] = {
+    "diag": lambda x, k=0: torch.diag_embed(x, k) if x.dim() == 1 else torch.diagonal(x, k).clone(),
     "isposinf": infinite(1),
     "isneginf": infinite(-1),
     "gcd": gcd,

@@ -453,7 +453,8 @@ def is_fixed(nodes: list[Node], number: int) -> bool:
         node = nodes[number]
         if node.op == "input" or (node.op == "constant" and not node.kwargs) or node.name.startswith("empty"):
             return False
-        todo += [n for n in node.sources() if n not in seen]
+        read = node.sources()[1:] if node.name in ("fill_", "zero_", "copy_") else node.sources()  # nothing is left of the first
+        todo += [n for n in read if n not in seen]
         seen.add(number)
     return True
 
