@@ -80,6 +80,7 @@ class Loaded:
         self.training = model.training
         check_tensors(self.task, first.tensors + [h.tensor for h in held_tensors(model)])
         self.graph, results = self._trace(model, first)
+        check_tensors(self.task, [r for _, r in results])
         self._refuse_random(model, first, results)
         self._find_numbers_read()
         self.of_sizes = sizes.annotate(self.task, self.fixed, self.values, self.graph, FIRST_SEED)
@@ -88,7 +89,6 @@ class Loaded:
             {**info, "strides": buffer_strides(self.task, info)}
             for info in (self.graph.nodes[n].parts[p] for n, p in self.graph.outputs)
         ]
-        check_tensors(self.task, [r for _, r in results])
         self.arguments = first.skeleton()
         self.held = held_tensors(model)
         self.inputs = [tensor_entry(n, "input", tensor_part(t)) for n, t in zip(first.names, first.tensors)]
@@ -480,7 +480,7 @@ def check_tensors(task: Task, tensors: list[torch.Tensor]) -> None:
         if tensor.layout != torch.strided or tensor.dtype not in DTYPES:
             raise use(
                 f"{task.path}: a tensor of type {tensor.dtype}, {tensor.layout} cannot be handed to a kernel",
-                "types: " + ", ".join(DTYPES.values()),
+                f"types: {', '.join(DTYPES.values())}; dense ones, and torch.view_as_real() of a complex one",
             )
         if tensor.dim() > MAX_DIMS:
             raise use(

@@ -43,6 +43,7 @@ CONFINED = (
     "a task is confined: it reads its own folder and Python's, writes into its TMPDIR, and has no network "
     "without --task-network (docs/security.md); put what it needs beside it"
 )
+NO_GPU = ("Found no NVIDIA driver", "not compiled with CUDA enabled", "No CUDA GPUs are available")
 FORMAT = "a task defines class Model(nn.Module), get_inputs() and get_init_inputs(); see docs/tasks.md"
 FIRST_SEED = 20  # of the draw a task is known by
 MAX_TENSORS = 512
@@ -358,6 +359,8 @@ def task_errors(path: Path, what: str, hint: str = FORMAT) -> Iterator[None]:
             hint = f"install it for the Python that runs tasks: {sys.executable} -m pip install {err.name.partition('.')[0]}"
         elif isinstance(err, OSError) and err.errno in REFUSED:
             hint = CONFINED
+        elif any(words in text for words in NO_GPU):
+            hint = "leave out .cuda() and device=\"cuda\": what the task makes is put on the device that judges, which is a CPU here"
         raise use(f"{what}: {where}: {type(err).__name__}: {text}", hint) from err
 
 

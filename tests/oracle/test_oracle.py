@@ -42,6 +42,8 @@ class Faults(OracleTest):
         ("a result of no elements is refused", model("x): return x * 2", "[torch.rand(0, 16)]"), "nothing is computed: out is [0, 16]"),
         ("a shape made of values is refused", model("x): return torch.nonzero(x > 0.5)", "[torch.rand(64, 64)]"), "depends on the values"),
         ("an unknown type is refused", model("x): return x", "[torch.rand(2, dtype=torch.complex64)]"), "complex64"),
+        ("a complex result is refused", model("x): return x * 1j", "[torch.rand(8)]"), "complex64"),
+        ("a sparse result is refused", model("x): return x.to_sparse()", "[torch.rand(8, 8)]"), "sparse"),
     ]
 
     def test_every_fault_of_a_task_is_named(self) -> None:
@@ -52,6 +54,11 @@ class Faults(OracleTest):
                 self.assertEqual(answer["kind"], "memory" if wanted == "needs more memory" else "use")
                 self.assertIn(wanted, answer["text"])
                 self.assertTrue(answer["hint"])
+
+    @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "there is a GPU")
+    def test_a_task_that_needs_a_gpu_to_be_made_is_told_that_it_does_not(self) -> None:
+        answer = self.oracle.load_text(model("x): return x", "[torch.rand(2).cuda()]"))
+        self.assertIn("leave out .cuda()", answer["hint"])
 
     def test_a_missing_module_comes_with_how_to_install_it(self) -> None:
         answer = self.oracle.load_text("import no_such_module.part\n" + model("x): return x", "[torch.rand(2)]"))
