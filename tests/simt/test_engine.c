@@ -108,6 +108,36 @@ static void comparisons_that_wrap_within_a_warp_are_exact(void **state)
     arena_free(a);
 }
 
+/* Where there are many, pairs of halves are calls: with the same bits. */
+static void many_pairs_of_halves_are_what_few_are(void **state)
+{
+    static const char *const ops[] = {
+        "add.f16x2 %r3, %r3, %r2;\n",         "mul.ftz.f16x2 %r4, %r3, %r2;\n",
+        "sub.sat.f16x2 %r5, %r4, %r3;\n",     "max.f16x2 %r3, %r4, %r5;\n",
+        "min.bf16x2 %r6, %r3, %r2;\n",        "fma.rn.f16x2 %r3, %r2, %r5, %r4;\n",
+        "add.ftz.sat.f16x2 %r4, %r2, %r6;\n", "max.bf16x2 %r5, %r6, %r4;\n",
+        "mul.f16x2 %r6, %r5, %r2;\n",         "min.ftz.f16x2 %r4, %r6, %r3;\n"};
+    static uint64_t out[2][THREADS * 2];
+    struct arena *a = arena_new();
+    (void)state;
+    for (int many = 0; many < 2; many++) {
+        struct buf b = buf_init(1 << 16);
+        buf_puts(&b,
+                 "mul.lo.u32 %r2, %r1, 0x04f107c3;\nxor.b32 %r2, %r2, 0x3c11b955;\n"
+                 "shl.b32 %r3, %r2, 3;\nmul.wide.u32 %rd2, %r1, 16;\nadd.s64 %rd3, %rd1, %rd2;\n");
+        for (size_t i = 0; i < 50; i++)
+            buf_puts(&b, ops[i % ARRAY_LEN(ops)]);
+        buf_puts(&b, "mov.b64 %rd4, {%r3, %r4};\nmov.b64 %rd5, {%r5, %r6};\n");
+        for (size_t i = 0; many && i < 50; i++)
+            buf_puts(&b, ops[i % ARRAY_LEN(ops)]);
+        buf_puts(&b, "st.global.u64 [%rd3], %rd4;\nst.global.u64 [%rd3+8], %rd5;");
+        run_text(b.data, 2, out[many], a);
+        buf_release(&b);
+    }
+    assert_memory_equal(out[0], out[1], sizeof out[0]);
+    arena_free(a);
+}
+
 /* An address that wraps only in lanes that do not use it. */
 static void a_guarded_neighbour_is_read(void **state)
 {
@@ -420,6 +450,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(indexes_that_wrap_within_a_warp_are_exact),
         cmocka_unit_test(comparisons_that_wrap_within_a_warp_are_exact),
+        cmocka_unit_test(many_pairs_of_halves_are_what_few_are),
         cmocka_unit_test(a_guarded_neighbour_is_read),
         cmocka_unit_test(lanes_leave_a_loop_with_their_own_values),
         cmocka_unit_test(short_branches_become_guards),
