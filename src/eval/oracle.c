@@ -208,7 +208,9 @@ static bool oracle_broke(struct oracle *o, const char *what, enum talk_end end,
     }
     if (end == TALK_LATE)
         error_set(err, ERROR_MACHINE, "the oracle gave no answer to %s within %d s", what,
-                  o->deadline_ms / 1000);
+                  o->deadline_ms / 1000),
+            error_hint(err, "try it with plain PyTorch: a forward that does not end, or takes "
+                            "minutes at these sizes, cannot be judged; smaller: --set N=512");
     else if (end == TALK_ENDED)
         error_set(err, ERROR_MACHINE, "the oracle (%s) ended during %s%s%s", o->python, what,
                   *words ? ":\n" : "", words),

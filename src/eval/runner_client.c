@@ -26,9 +26,10 @@ enum {
     DEFAULT_LOAD_MS = 60000,
     DEFAULT_RUN_MS = 60000,
     DEFAULT_TIME_MS = 300000,
-    ANSWER_LIMIT = 8 << 20,
+    ANSWER_LIMIT = 32 << 20,
     LAST_WORDS = 600,
     MAX_FINDINGS_TAKEN = 1000,
+    MAX_LAUNCHES_TAKEN = 4096, /* of a plan */
     MAX_ENV = 24,
     MAX_TEXT = 8000,
     MAX_ARGV = 24,
@@ -368,11 +369,11 @@ static bool outcome_verdict(const char *name, enum verdict_kind *out)
     return false;
 }
 
-static json_t *take_list(const json_t *answer, const char *key)
+static json_t *take_list(const json_t *answer, const char *key, size_t most)
 {
     json_t *list = json_object_get(answer, key);
 
-    if (!json_is_array(list) || json_array_size(list) > MAX_FINDINGS_TAKEN)
+    if (!json_is_array(list) || json_array_size(list) > most)
         return NULL;
     return json_incref(list);
 }
@@ -426,8 +427,8 @@ static bool ask(struct runner *r, const char *what, json_t *request_take, int de
     out->op = (int)json_int_or(said, "op", -1);
     out->stopped = json_bool_or(said, "stopped", false);
     r->wants_build |= r->config.guest && json_bool_or(said, "build", false);
-    out->findings = take_list(said, "findings");
-    out->counters = take_list(said, "counters");
+    out->findings = take_list(said, "findings", MAX_FINDINGS_TAKEN);
+    out->counters = take_list(said, "counters", MAX_LAUNCHES_TAKEN);
     if (answer)
         *answer = said;
     else
