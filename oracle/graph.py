@@ -467,6 +467,7 @@ class Graph:
     exact: bool
     mutated: set[int]
     gap: str = ""  # why it is not exact
+    keepers: list[str] = field(default_factory=list)  # modules that keep tensors which the forward makes
 
     def is_fixed(self, number: int) -> bool:
         """Is it made of numbers that the forward itself has?"""

@@ -501,12 +501,22 @@ class Task:
 
             def make() -> torch.nn.Module:
                 made = init()
-                return self.module.Model(**made) if isinstance(made, dict) else self.module.Model(*made)
+                model = self.module.Model(**made) if isinstance(made, dict) else self.module.Model(*made)
+                if any(isinstance(p, torch.nn.parameter.UninitializedTensorMixin) for p in (*model.parameters(), *model.buffers())):
+                    self._complete(model)
+                return model
 
             model = device_first(make).to(device or self.device)
             for owner, name in plain_tensors(model):
                 setattr(owner, name, getattr(owner, name).to(device or self.device))
             return model.requires_grad_(False)
+
+    def _complete(self, model: torch.nn.Module) -> None:
+        """Lazy modules have the sizes of their parameters from a first call."""
+        made = self._get_inputs()
+        made = [made] if isinstance(made, torch.Tensor) else made
+        with torch.no_grad():
+            model(**made) if isinstance(made, dict) else model(*made)
 
     def init_inputs(self, seed: int) -> Any:
         """What model(seed) hands to Model."""

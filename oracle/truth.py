@@ -97,10 +97,43 @@ def _arrangement(value: Any, numbers: Iterator[int]) -> Any:
     return {"value": value if isinstance(value, (bool, int, float, str)) else None}
 
 
+@contextlib.contextmanager
+def attributes_kept(model: torch.nn.Module) -> Iterator[list[str]]:
+    """Undoes what a forward makes of tensors as attributes (tables that it keeps, states); names the modules that have such."""
+    changed: list[str] = []
+    before = [(name, module, _attributes(module)) for name, module in model.named_modules()]
+    try:
+        yield changed
+    finally:
+        for name, module, parts in before:
+            now = _attributes(module)
+            if any(_tensors(a) != _tensors(b) for a, b in zip(parts, now)):
+                changed.append(name)
+                for held, kept in zip((module._buffers, vars(module)), parts):
+                    held.clear()
+                    held.update(kept)
+
+
+def _attributes(module: torch.nn.Module) -> tuple[dict[str, Any], dict[str, Any]]:
+    return dict(module._buffers), dict(vars(module))
+
+
+def _tensors(held: dict[str, Any]) -> dict[str, int]:
+    return {name: id(value) for name, value in held.items() if isinstance(value, torch.Tensor)}
+
+
 def run(
     task: Task, model: torch.nn.Module, arguments: Arguments, tensors: list[torch.Tensor]
 ) -> list[tuple[str, torch.Tensor]]:
     """The forward's result tensors for these inputs."""
+    with attributes_kept(model):
+        return run_on(task, model, arguments, tensors)
+
+
+def run_on(
+    task: Task, model: torch.nn.Module, arguments: Arguments, tensors: list[torch.Tensor]
+) -> list[tuple[str, torch.Tensor]]:
+    """The same, and the model keeps the attributes that the forward gives it."""
     saved = [(buffer, buffer.clone()) for buffer in model.buffers()]
     args, kwargs = arguments.with_tensors(tensors)
     with torch.no_grad(), task_errors(
@@ -136,7 +169,9 @@ def trace(
         "Model.forward fails",
         "try it with plain PyTorch first: Model(*get_init_inputs())(*get_inputs())",
     ):
-        with default_device(task.device), _plain_operators(model), Tracer(leaves, limit) as tracer, recurrent.Recurrent(tracer):
+        with default_device(task.device), _plain_operators(model), attributes_kept(model) as changed, Tracer(
+            leaves, limit
+        ) as tracer, recurrent.Recurrent(tracer):
             for tensor, number in marks:
                 tracer.mark(tensor, number, 0)
             if arguments.upstream:
@@ -147,7 +182,7 @@ def trace(
         outputs = [tracer.node_of(r) for _, r in results]
         for buffer, before in saved:
             buffer.copy_(before)
-    graph = Graph(tracer.nodes, len(leaves), outputs, tracer.exact, tracer.mutated, tracer.gap)
+    graph = Graph(tracer.nodes, len(leaves), outputs, tracer.exact, tracer.mutated, tracer.gap, changed)
     recurrent.finish(graph)
     return graph, results
 

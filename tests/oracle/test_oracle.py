@@ -353,6 +353,18 @@ class Scaling(OracleTest):
 
 
 class Describing(OracleTest):
+    def test_tensors_that_a_forward_keeps_are_no_inputs(self) -> None:
+        """Tables made at the first call, states set anew in each; lazy modules."""
+        table = "x):\n        if self.t is None or self.n < x.shape[1]:\n            self.n = x.shape[1]; self.t = torch.arange(self.n).float().cos()"
+        table += "\n            self.register_buffer('b', self.t * 2, persistent=False)\n        self.state = x * self.t\n        return self.state + self.b"
+        task = self.loaded(model(table, "[torch.rand(8, 8)]", "self.t = None; self.n = 0; self.state = None"), max_elements=1 << 16)
+        self.assertEqual([i["name"] for i in task["inputs"]], ["x"])
+        self.assertEqual(self.judged()["wrong"], 0)
+        lazy = self.loaded(model("x): return self.f(x)", "[torch.rand(8, 5)]", "self.f = nn.Sequential(nn.LazyLinear(7), nn.ReLU(), nn.LazyLinear(3))"))
+        self.assertEqual([i["shape"] for i in lazy["inputs"]], [[8, 5], [7, 5], [7], [3, 7], [3]])
+        keeping = "x): self.s = x if self.s is None else self.s + x; return self.s"
+        self.assertIn("keeps state", self.oracle.load_text(model(keeping, "[torch.rand(8, 8)]", "self.s = None"))["text"])
+
     def test_records_are_inputs_and_results(self) -> None:
         """Instances of dataclasses, as models of many repositories take and return them."""
         record = "import dataclasses\n@dataclasses.dataclass(frozen=True)\nclass Batch:\n    x: torch.Tensor\n    n: object\n    mask: object = None\n"
