@@ -21,6 +21,7 @@ from typing import Any, Callable
 
 import torch
 
+from . import dynamo
 from .fault import Fault, machine, memory_is_finite, use
 from .truth import SETTINGS, set_arithmetic
 
@@ -177,6 +178,7 @@ class Compiled:
         self.bind(drawn)
         try:
             _compile_here()
+            dynamo.used()
             self.code = torch.compile(self.model, mode=mode)
             self()
         except Fault:

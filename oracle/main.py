@@ -116,6 +116,7 @@ class Oracle:
         return {}
 
     def load(self, request: dict[str, Any]) -> dict[str, Any]:
+        from oracle import dynamo
         from oracle.limits import IMPORT_S, LIMITS
         from oracle.session import Session
 
@@ -134,6 +135,7 @@ class Oracle:
             known.wake(request)
         else:
             self.set_aside()
+            dynamo.unused()
             self.session = Session(request)
         return {"task": self.session.description()}
 

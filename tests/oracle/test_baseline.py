@@ -6,13 +6,16 @@ A test's name is the sentence it proves. All times in microseconds.
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+import tempfile
 import types
 import unittest
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, os.environ.get("CUTEGEN_ROOT") or str(Path(__file__).resolve().parents[2]))
+ROOT = os.environ.get("CUTEGEN_ROOT") or str(Path(__file__).resolve().parents[2])
+sys.path.insert(0, ROOT)
 
 from oracle import baseline  # noqa: E402
 
@@ -164,6 +167,51 @@ class Statistics(unittest.TestCase):
         self.assertTrue(all(torch.equal(b, kept) for b, kept in zip(norm.buffers(), before)))
         with baseline.statistics_stay(types.SimpleNamespace(draw_now=None)):
             pass
+
+
+class Imports(unittest.TestCase):
+    """In processes of their own: what is imported stays."""
+
+    TASK = "import torch\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return 1 / (x + 1).sqrt()\n\n\n"
+    TASK += "def get_inputs():\n    return [torch.rand(8, 8)]\n\n\ndef get_init_inputs():\n    return []\n"
+
+    def say(self, code: str) -> str:
+        import torch
+
+        if not hasattr(torch, "_compile"):
+            self.skipTest("this PyTorch has no _compile module")
+        with tempfile.NamedTemporaryFile("w", suffix=".py") as task:
+            task.write(self.TASK)
+            task.flush()
+            lines = f"""
+import sys, torch
+sys.path.insert(0, {ROOT!r})
+from oracle import dynamo
+from oracle.session import Session
+dynamo.unused()
+session = Session({{"task": {task.name!r}, "device": "cpu"}})
+{code}
+"""
+            made = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=False)
+        self.assertEqual(made.returncode, 0, made.stderr[-2000:])
+        return made.stdout.strip()
+
+    def test_describing_a_task_imports_no_compiler(self) -> None:
+        self.assertEqual(self.say("print('torch._dynamo' in sys.modules)"), "False")
+
+    def test_torch_compile_finds_everything_as_it_was(self) -> None:
+        said = self.say("""
+dynamo.used()
+graphs = []
+def backend(graph, inputs):
+    graphs.append(graph)
+    return graph.forward
+model = torch.compile(lambda x: 1 / (x + 1).sqrt() + torch._refs.reciprocal(x), backend=backend)
+x = torch.rand(8) + 1
+assert torch.equal(model(x), 1 / (x + 1).sqrt() + torch._refs.reciprocal(x))
+print([vars(f)[dynamo.WRAPPER] is f for f in dynamo._wrapped() if dynamo.WRAPPER in vars(f)].count(True), len(graphs) > 0)
+""")
+        self.assertEqual(said, "0 True")
 
 
 if __name__ == "__main__":
