@@ -10,6 +10,8 @@ memory order have their extremes at their ends.
    what comes first in one distribution comes last in the other. "wide" repeats: the largest, or the smallest, stands at both
    ends besides its own place, so that an index of a maximum has ties to decide, and a sum of squares ends that count.
 3. "zeros" also has multiples of one half, and rows of zeros where the reference bears them (loaded.py).
+4. Beside a draw of any size there is memory for a few times PIECE elements: of longer lines only the whole tensor has extremes at
+   its ends.
 """
 
 from __future__ import annotations
@@ -19,25 +21,29 @@ import math
 import torch
 
 LINES = 64
+PIECE = 1 << 22
 WHOLE = 1 / 8  # of the elements of a zeros draw are multiples of one half
 
 
 def reach_ends(values: torch.Tensor, distribution: str, generator: torch.Generator) -> None:
     """`values`: contiguous, changed in place."""
     for dim in reversed(range(values.dim())):
-        if values.shape[dim] < 2:
+        most = min(LINES, PIECE // max(values.shape[dim], 1))
+        if values.shape[dim] < 2 or values.dim() == 1 or not most:
             continue
         lines = values.movedim(dim, -1)
         shape = lines.shape[:-1]
         count = math.prod(shape)
-        if count <= LINES:
+        if count <= most:
             chosen = torch.arange(count, device=values.device)
         else:
-            chosen = torch.randint(count, (LINES,), generator=generator, device=generator.device).unique()
+            chosen = torch.randint(count, (most,), generator=generator, device=generator.device).unique()
         place = _unravelled(chosen, shape)
-        lines[place] = _with_ends(lines[place].reshape(len(chosen), -1), distribution)
-    if values.dim() > 1 and values.numel() > 1:
-        values.view(1, -1).copy_(_with_ends(values.reshape(1, -1), distribution))
+        some = lines[place]
+        _reach(some, distribution)
+        lines[place] = some
+    if values.numel() > 1:
+        _reach(values.view(1, -1), distribution)
 
 
 def _unravelled(number: torch.Tensor, shape: torch.Size) -> tuple[torch.Tensor, ...]:
@@ -48,19 +54,17 @@ def _unravelled(number: torch.Tensor, shape: torch.Size) -> tuple[torch.Tensor, 
     return tuple(reversed(place))
 
 
-def _with_ends(lines: torch.Tensor, distribution: str) -> torch.Tensor:
-    """(line, place in it) with the extremes at the ends."""
+def _reach(lines: torch.Tensor, distribution: str) -> None:
+    """(line, place in it), changed in place."""
     number = torch.arange(len(lines), device=lines.device)
     turned = (number % 2 == 1) != (distribution == "zeros")
     last = torch.full_like(number, lines.shape[1] - 1)
-    made = lines.clone()
     if distribution == "wide":
         extreme = torch.where(turned, lines.amin(1), lines.amax(1))
-        made[:, 0] = made[:, -1] = extreme
-        return made
-    _exchange(made, made.argmax(1), torch.where(turned, 0, last))
-    _exchange(made, made.argmin(1), torch.where(turned, last, 0))
-    return made
+        lines[:, 0] = lines[:, -1] = extreme
+        return
+    _exchange(lines, lines.argmax(1), torch.where(turned, 0, last))
+    _exchange(lines, lines.argmin(1), torch.where(turned, last, 0))
 
 
 def _exchange(lines: torch.Tensor, one: torch.Tensor, two: torch.Tensor) -> None:
@@ -72,14 +76,15 @@ def _exchange(lines: torch.Tensor, one: torch.Tensor, two: torch.Tensor) -> None
 
 def round_some(values: torch.Tensor, generator: torch.Generator) -> None:
     """Some elements become multiples of one half: what is rounded, and compared with such a number, has ties."""
-    some = torch.rand(values.shape, generator=generator, device=values.device) < WHOLE
-    values.copy_(torch.where(some, (values * 2).round() / 2, values))
+    for part in values.view(-1).split(PIECE):
+        some = torch.rand(part.shape, generator=generator, device=values.device) < WHOLE
+        part.copy_(torch.where(some, (part * 2).round_().div_(2), part))
 
 
 def clear_some(values: torch.Tensor, generator: torch.Generator) -> None:
     """Some rows, and a slice along the first and the second dimension, are nothing but zeros: norms and deviations of 0."""
     shape, device = values.shape, generator.device
-    if values.dim() < 2:
+    if values.dim() < 2 or not values.numel():
         return
     rows = values.view(-1, shape[-1])
     if len(rows) >= 8:

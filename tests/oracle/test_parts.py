@@ -16,7 +16,7 @@ import torch  # noqa: E402
 from client import model  # noqa: E402
 from meter import Meter  # noqa: E402
 
-from oracle import compare_parts, fingerprint  # noqa: E402
+from oracle import compare_parts, ends, fingerprint  # noqa: E402
 from oracle.compare import passes  # noqa: E402
 from oracle.fault import Fault, no_memory  # noqa: E402
 from oracle.session import Session  # noqa: E402
@@ -249,6 +249,28 @@ class Parts(unittest.TestCase):
         one.rest()
         self.assertEqual(list(pathlib.Path(one.pool.work).glob("in*")) + list(pathlib.Path(one.pool.work).glob("out*")), [])
         self.assertEqual(self.judged(one)["outputs"][0]["wrong"], 0)
+
+
+class Draws(unittest.TestCase):
+    def test_extremes_at_ends_take_little_memory_beside_the_draw(self) -> None:
+        for shape in ((8, 1 << 21), (1 << 24,), (64, 512, 512)):
+            for distribution in ("normal", "wide", "zeros"):
+                generator = torch.Generator().manual_seed(1)
+                values = torch.randn(shape, generator=generator)
+                with Meter() as meter:
+                    ends.reach_ends(values, distribution, generator)
+                    ends.round_some(values, generator)
+                    ends.clear_some(values, generator)
+                self.assertLess(meter.peak, 12 * ends.PIECE, (shape, distribution))
+
+    def test_nothing_has_no_ends(self) -> None:
+        for shape in ((3, 0), (0,), (0, 4), ()):
+            values, generator = torch.zeros(shape), torch.Generator()
+            for distribution in ("normal", "wide", "zeros"):
+                ends.reach_ends(values, distribution, generator)
+            ends.round_some(values, generator)
+            ends.clear_some(values, generator)
+            self.assertEqual(list(values.shape), list(shape))
 
 
 if __name__ == "__main__":
