@@ -8,10 +8,10 @@ A row of OPERATORS and CHAINS: name | sizes | inputs | statements; result | laye
 .eval() unless something is random, so that batch norms use the statistics of the batch.
 """
 import os
-import pathlib
 import re
-import sys
 import textwrap
+
+import task_files
 
 TASK = '''"""Module {number}: {name}."""
 import math
@@ -668,17 +668,5 @@ def blocks():
         yield name.removeprefix("== "), sizes, init.strip("\n"), body.strip("\n"), [one.split("=", 1) for one in inputs.strip().split("; ")]
 
 
-def main():
-    found = [*rows(OPERATORS), *rows(CHAINS), *blocks()]
-    if sys.argv[1:2] == ["--count"]:
-        print(len(found))
-        return
-    if not sys.argv[1:] or sys.argv[1].startswith("-"):
-        sys.exit(__doc__)
-    out, count = pathlib.Path(sys.argv[1]), int((sys.argv[2:3] or ["0"])[0])
-    out.mkdir(parents=True, exist_ok=True)
-    for number, (name, *parts) in enumerate(found[: count or len(found)]):
-        (out / f"task{number:03d}.py").write_text(module(number, name, *parts))
-
-
-main()
+found = [*rows(OPERATORS), *rows(CHAINS), *blocks()]
+task_files.command(__doc__, [module(number, *parts) for number, parts in enumerate(found)])

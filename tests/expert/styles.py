@@ -5,9 +5,9 @@
 
 A block of STYLES is one module: its name; `init` lines; lines of forward; after `inputs`, what get_inputs returns.
 """
-import pathlib
-import sys
 import textwrap
+
+import task_files
 
 TASK = '''"""Module {number}: {name}."""
 import math
@@ -398,19 +398,10 @@ def blocks():
         yield name.removeprefix("== "), init.strip("\n"), body.strip("\n"), [one.split("=", 1) for one in inputs.strip().split("; ")]
 
 
-def main():
-    found = list(blocks())
-    if sys.argv[1:2] == ["--count"]:
-        print(len(found))
-        return
-    if not sys.argv[1:] or sys.argv[1].startswith("-"):
-        sys.exit(__doc__)
-    out, count = pathlib.Path(sys.argv[1]), int((sys.argv[2:3] or ["0"])[0])
-    out.mkdir(parents=True, exist_ok=True)
-    for number, (name, init, body, inputs) in enumerate(found[: count or len(found)]):
-        (out / f"task{number:03d}.py").write_text(TASK.format(
-            number=number, name=name, init=textwrap.indent(init, " " * 8), body=textwrap.indent(body, " " * 8),
-            arguments=", ".join(n for n, _ in inputs), inputs=", ".join(t for _, t in inputs)))
+def module(number, name, init, body, inputs):
+    return TASK.format(
+        number=number, name=name, init=textwrap.indent(init, " " * 8), body=textwrap.indent(body, " " * 8),
+        arguments=", ".join(n for n, _ in inputs), inputs=", ".join(t for _, t in inputs))
 
 
-main()
+task_files.command(__doc__, [module(number, *parts) for number, parts in enumerate(blocks())])

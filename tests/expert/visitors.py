@@ -7,8 +7,9 @@ visitors.txt has a block for each. After its name: lines of __init__, "--" and l
 needs; then the inputs, or get_inputs() itself.
 """
 import pathlib
-import sys
 import textwrap
+
+import task_files
 
 HEAD = '''"""Module {number}: {name}."""
 import collections
@@ -57,17 +58,5 @@ def module(number, block):
     return made + INPUTS.format(inputs=", ".join(v for _, v in inputs)) if inputs else made
 
 
-def main():
-    found = pathlib.Path(__file__).with_suffix(".txt").read_text().strip().split("\n== ")
-    if sys.argv[1:2] == ["--count"]:
-        print(len(found))
-        return
-    if not sys.argv[1:] or sys.argv[1].startswith("-"):
-        sys.exit(__doc__)
-    out, count = pathlib.Path(sys.argv[1]), int((sys.argv[2:3] or ["0"])[0])
-    out.mkdir(parents=True, exist_ok=True)
-    for number, block in enumerate(found[: count or len(found)]):
-        (out / f"task{number:03d}.py").write_text(module(number, block))
-
-
-main()
+blocks = pathlib.Path(__file__).with_suffix(".txt").read_text().strip().split("\n== ")
+task_files.command(__doc__, [module(number, block) for number, block in enumerate(blocks)])
