@@ -20,6 +20,9 @@ _DEEPEST, _WIDEST = 6, 256  # of an attribute
 _OPAQUE = (torch.device, torch.Generator, types.ModuleType, logging.Logger)
 _OF_MODE = (torch.nn.modules.dropout._DropoutNd, torch.nn.modules.batchnorm._NormBase, torch.nn.RReLU)
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+GONE = object()
+_CHANGE = (list, dict, set)
+_CONSTANT = (str, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type, enum.Enum, logging.Logger)
 _OF_MODULE = frozenset(vars(torch.nn.Module())) | {"training", "_cutegen_unjudged"}
 
 
@@ -84,9 +87,6 @@ def plain_facts(model: torch.nn.Module, seen: tuple[Any, ...] = ()) -> dict[str,
     return facts
 
 
-GONE = object()
-
-
 def shown(fact: Any) -> str:
     """A fact in an error's text."""
     if fact is GONE:
@@ -96,11 +96,6 @@ def shown(fact: Any) -> str:
     if isinstance(fact, tuple) and fact and fact[0] == "dict":
         return f"{{{', '.join(f'{key!r}: {shown(value)}' for key, value in fact[1])}}}"[:200]
     return repr(fact)[:200]
-
-
-
-_CHANGE = (list, dict, set)
-_CONSTANT = (str, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type, enum.Enum, logging.Logger)
 
 
 def watched(model: torch.nn.Module) -> list[tuple[Any, Any, Any, Any]]:
