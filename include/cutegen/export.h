@@ -36,6 +36,7 @@ struct cutegen_export_state {
     char *error;
     size_t error_len;
     int failed;
+    int after_launch; /* there is a launch right before, for the next one to overlap with */
     void *workspaces[CUTEGEN_MAX_WORKSPACES];
     int workspace_count;
 };
@@ -81,7 +82,7 @@ static inline int cutegen_cuda(struct cutegen_call *call, int line, const char *
 #define cutegen_map_tiled(call, spec) (cutegen_map_at((call), __LINE__, (spec)))
 #define CUTEGEN_LAUNCH_EX(call, kernel, grid, block, cluster, smem, flags, ...)                    \
     (cutegen_launch_at((call), __LINE__, kernel, (grid), (block), (cluster), (int64_t)(smem),      \
-                       (unsigned)(flags), ##__VA_ARGS__))
+                       (unsigned)(flags) | (call)->launch_flags, ##__VA_ARGS__))
 #define CUTEGEN_LAUNCH_CLUSTER(call, kernel, grid, block, cluster, smem, ...)                      \
     CUTEGEN_LAUNCH_EX(call, kernel, grid, block, cluster, smem, 0, ##__VA_ARGS__)
 #define CUTEGEN_LAUNCH(call, kernel, grid, block, smem, ...)                                       \
@@ -121,6 +122,7 @@ static inline int cutegen_memset_at(struct cutegen_call *call, int line, void *p
     struct cutegen_export_state *s = (struct cutegen_export_state *)call->state;
     if (s->failed)
         return 1;
+    s->after_launch = 0;
     return cutegen_cuda(call, line, "memset",
                         cudaMemsetAsync(ptr, value, (size_t)bytes, s->stream));
 }
@@ -245,11 +247,12 @@ static inline int cutegen_launch_at(struct cutegen_call *call, int line, void (*
             cudaFuncSetAttribute((const void *)kernel,
                                  cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
     }
-    if (flags & CUTEGEN_OVERLAP) {
+    if ((flags & CUTEGEN_OVERLAP) && s->after_launch) {
         cudaLaunchAttribute *a = &attributes[config.numAttrs++];
         a->id = cudaLaunchAttributeProgrammaticStreamSerialization;
         a->val.programmaticStreamSerializationAllowed = 1;
     }
+    s->after_launch = 1;
     return cutegen_cuda(call, line, "launch",
                         cudaLaunchKernelExC(&config, (const void *)kernel, values));
 }

@@ -181,7 +181,9 @@ struct cutegen_map {
 };
 
 enum cutegen_launch_flag {
-    CUTEGEN_OVERLAP = 1 /* programmatic dependent launch on the launch before */
+    /* Programmatic dependent launch on the launch before: it may begin before that one has ended.
+     * Nothing happens at the first launch of a plan, and right after a memset. */
+    CUTEGEN_OVERLAP = 1
 };
 
 enum cutegen_arg_kind {
@@ -214,7 +216,8 @@ struct cutegen_call {
     struct cutegen_tensor *out;
     const struct cutegen_scalar *scalar;
     struct cutegen_device device;
-    void *state; /* of the exported entry */
+    void *state;           /* of the exported entry */
+    uint32_t launch_flags; /* every launch has these, too */
 };
 
 #if defined(CUTEGEN_HOST)
@@ -227,4 +230,26 @@ struct cutegen_call {
 #endif
 
 #endif /* not kernels under NVRTC */
+
+/* ---- kernels that may begin before the launch before them has ended ------- */
+
+#if defined(__CUDACC__) && defined(CUTEGEN_DEVICE)
+/* Every launch before this one has ended, if each of those kernels called this, too: it comes
+ * before a kernel touches memory that they use. Nothing to wait for: it returns at once. */
+static __device__ __forceinline__ void cutegen_wait_for_earlier()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* The next launch may begin as soon as every block here has called this, or has ended. */
+static __device__ __forceinline__ void cutegen_let_next_begin()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+#endif
+
 #endif

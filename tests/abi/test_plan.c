@@ -152,9 +152,23 @@ static const struct plan_case good_plans[] = {
      "return CUTEGEN_LAUNCH(call, k, one, one, 0, w + 10, v);",
      VERDICT_PASS, "[{\"buffer\":\"ws0\",\"offset\":40},{\"buffer\":\"ws1\",\"offset\":0}]"},
     {"a cluster and an overlapped launch",
+     "CUTEGEN_TRY(CUTEGEN_LAUNCH(call, k, one, one, 0));\n"
      "return CUTEGEN_LAUNCH_EX(call, k, cutegen_dim3(8, 1, 1), one, cutegen_dim3(4, 1, 1), 1024,"
      " CUTEGEN_OVERLAP);",
      VERDICT_PASS, "\"cluster\":[4,1,1],\"smem\":1024,\"args\":[],\"overlap\":true"},
+    {"the first launch has none to overlap with",
+     "return CUTEGEN_LAUNCH_EX(call, k, one, one, one, 1024, CUTEGEN_OVERLAP);", VERDICT_PASS,
+     "\"smem\":1024,\"args\":[]}]"},
+    {"nor has one after a memset",
+     "CUTEGEN_TRY(CUTEGEN_LAUNCH(call, k, one, one, 0));\n"
+     "CUTEGEN_TRY(cutegen_memset(call, CUTEGEN_DATA(float, y), 0, 4));\n"
+     "return CUTEGEN_LAUNCH_EX(call, k, one, one, one, 1024, CUTEGEN_OVERLAP);",
+     VERDICT_PASS, "\"smem\":1024,\"args\":[]}]"},
+    {"flags for all launches of a plan",
+     "call->launch_flags = CUTEGEN_OVERLAP;\n"
+     "CUTEGEN_TRY(CUTEGEN_LAUNCH(call, k, one, one, 8));\n"
+     "return CUTEGEN_LAUNCH(call, k, one, one, 1024);",
+     VERDICT_PASS, "\"smem\":1024,\"args\":[],\"overlap\":true}]"},
     {"a tensor map",
      "struct cutegen_map_spec s = {0}; s.data = CUTEGEN_DATA(float, x); s.dtype = CUTEGEN_F32;\n"
      "s.rank = 2; s.dims[0] = 128; s.dims[1] = 16; s.strides_bytes[0] = 512; s.box[0] = 32; "

@@ -243,6 +243,15 @@ static json_t *arg_json(struct planner *p, const struct cutegen_launch *l, int i
     return bytes_json(p, arg);
 }
 
+/* There is a launch right before, for the next one to overlap with. */
+static bool after_launch(const struct planner *p)
+{
+    size_t count = json_array_size(p->ops);
+
+    return count > 0 &&
+           strcmp(json_string_or(json_array_get(p->ops, count - 1), "op", ""), "launch") == 0;
+}
+
 int planner_launch(struct planner *p, const struct cutegen_launch *l)
 {
     const char *name, *why;
@@ -270,7 +279,7 @@ int planner_launch(struct planner *p, const struct cutegen_launch *l)
     op = json_pack("{s:s, s:s, s:i, s:o, s:o, s:o, s:I, s:o}", "op", "launch", "kernel", name,
                    "line", l->line, "grid", dim_json(l->grid), "block", dim_json(l->block),
                    "cluster", dim_json(l->cluster), "smem", (json_int_t)l->smem, "args", args);
-    if (l->flags & CUTEGEN_OVERLAP)
+    if ((l->flags & CUTEGEN_OVERLAP) && after_launch(p))
         json_object_set_new(op, "overlap", json_true());
     json_array_append_new(p->ops, op);
     return 0;
