@@ -143,7 +143,8 @@ def find_builds(folder: str) -> None:
 
 class Starts:
     """Has the module tried to start a program, to write where what is compiled is kept, or taken up what compiles? Then a build process may
-    help; told, not believed. What compiles may have been imported by torch already, and fails at its cache before it starts anything."""
+    help; told, not believed. What compiles may have been imported by torch already, and fails at its cache before it starts anything. A fork
+    alone compiles nothing, and its child may never end."""
 
     def __init__(self, folder: str = "") -> None:
         self.seen = False
@@ -151,7 +152,7 @@ class Starts:
         sys.addaudithook(self._hook)
 
     def _hook(self, event: str, args: Any) -> None:
-        if event in ("subprocess.Popen", "os.posix_spawn", "os.exec", "os.fork", "os.forkpty", "os.system"):
+        if event in ("subprocess.Popen", "os.posix_spawn", "os.exec", "os.system"):
             self.seen = True
         if event in ("os.mkdir", "open") and self.folder and str(args[0]).startswith(self.folder):
             self.seen = True

@@ -4,7 +4,7 @@
 # flags: --allow-torch
 import sys
 
-task = next(m for name, m in list(sys.modules.items()) if hasattr(m, "get_inputs")) if any(hasattr(m, "get_inputs") for m in list(sys.modules.values())) else None
+task = next((m for m in list(sys.modules.values()) if callable(vars(m).get("get_inputs"))), None)  # vars: torch.ops has any name
 if task is None:
     from gate import Model
 else:
