@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(WARPS * 32)
                      float *sums, float2 *tops, int splits, int span, $params)
 {
 //! if early
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); // its blocks wait for the end of these
+    cutegen_let_next_begin(); // its blocks wait for the end of these
 //! end
     using Element = $type;
     extern __shared__ uint4 shared[];
@@ -405,7 +405,8 @@ __global__ void __launch_bounds__(PARTS)
     Tensor mT = make_tensor(make_gmem_ptr(tops + blockIdx.x), make_shape(splits), make_stride(gridDim.x)); // (splits): maximum, sum
 
 //! if early
-    asm volatile("griddepcontrol.wait;" ::: "memory"); // all parts are there
+    cutegen_wait_for_earlier(); // all parts are there
+    cutegen_let_next_begin();
 //! end
     float2 const mine = threadIdx.x < splits ? mT(threadIdx.x) : make_float2(UNSEEN, 0.0f);
     float top = warp_max(mine.x), total = 0.0f;

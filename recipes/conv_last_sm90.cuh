@@ -78,8 +78,8 @@ __global__ void __launch_bounds__(384, 1)
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncthreads();
 //! if overlap
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    cutegen_wait_for_earlier();
+    cutegen_let_next_begin();
 //! end
 
     if (group == 0) { // one thread fetches

@@ -86,8 +86,8 @@ __global__ void __launch_bounds__(256)
     Tensor sRow = make_tensor(make_smem_ptr(staged + warp * 32 * VECTORS), Layout<Shape<Int<VECTORS>, _32>>{}); // (VECTORS,32)
     Tensor mRow = make_tensor(make_gmem_ptr(reinterpret_cast<Eight *>(planes)), make_shape(Int<VECTORS>{}, Int<CHUNKS_X>{}, rows)); // (VECTORS,CHUNKS_X,rows)
 //! if overlap
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    cutegen_wait_for_earlier();
+    cutegen_let_next_begin();
 //! end
 //! if not narrow
     __shared__ unsigned top_of[8];
@@ -272,7 +272,7 @@ __global__ void __launch_bounds__(256)
     ${kernel}_prepare($x_type const *x, $w_type const *w, uint16_t *planes, float *unscale, unsigned *state, int64_t count, int blocks)
 {
 //! if overlap
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    cutegen_let_next_begin();
 //! end
 //! if narrow
     split_weights(w, planes, unscale, state, blockIdx.x);

@@ -55,8 +55,8 @@ __global__ void __launch_bounds__(384, 1)
     }
     __syncthreads();
 //! if overlap
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    cutegen_wait_for_earlier();
+    cutegen_let_next_begin();
 //! end
 //! if not narrow
     if (state[1] != 0) { // the split may have lost bits that matter

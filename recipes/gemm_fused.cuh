@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(512, 1)
     }
     __syncthreads();
 //! if overlap
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    cutegen_let_next_begin();
 //! end
 
     Work w;

@@ -139,10 +139,8 @@ __global__ void __launch_bounds__(256)
 
 //! if tensor
 //! if overlap
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-//! end
-//! if split_k and overlap
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    cutegen_wait_for_earlier();
+    cutegen_let_next_begin();
 //! end
 //! if triangle
     if (!must_repeat(guard_a, guard_b, count_a, count_b, part_k)) {

@@ -166,20 +166,22 @@ CUTEGEN_PLAN(call)
     if (K <= 4096)
         CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_strip<8, $b_wide>), cutegen_dim3(held, strips_b, L_b),
                                       cutegen_dim3(512, 1, 1), cutegen_dim3(held, 1, 1), 0, 0, CUTEGEN_DATA(float const, B),
-                                      planes_b, scale_b, guard_b, (int)N, (int)K, K_all, (int64_t)$b_slow, step_b, (int)ld_b));
+                                      planes_b, scale_b, guard_b, (int)N, (int)K, K_all, (int64_t)$b_slow, step_b, (int)ld_b, 1));
     else
         CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_strip<16, $b_wide>), cutegen_dim3(held, strips_b, L_b),
                                       cutegen_dim3(512, 1, 1), cutegen_dim3(held, 1, 1), 0, 0, CUTEGEN_DATA(float const, B),
-                                      planes_b, scale_b, guard_b, (int)N, (int)K, K_all, (int64_t)$b_slow, step_b, (int)ld_b));
+                                      planes_b, scale_b, guard_b, (int)N, (int)K, K_all, (int64_t)$b_slow, step_b, (int)ld_b, 1));
 //! elif b_n_major
     CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (${kernel}_look_columns<$b_wide>), cutegen_dim3(strips_b, parts_b, L_b),
                                cutegen_dim3(256, 1, 1), 0, CUTEGEN_DATA(float const, B), stats_b, (int)N, (int)K, K_all,
-                               (int64_t)$b_slow, step_b, (int)deep_b));
+                               (int64_t)$b_slow, step_b, (int)deep_b, 1));
 //! end
 //! if a_m_major and not once
+    uint32_t flags_a = $a_first;
     CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_look_columns<$a_wide>), cutegen_dim3(strips_a, parts_a, L_a),
-                                  cutegen_dim3(256, 1, 1), one, 0, $a_first, CUTEGEN_DATA(float const, A), stats_a, (int)M,
-                                  (int)K, K_all, (int64_t)$a_slow, step_a, (int)deep_a));
+                                  cutegen_dim3(256, 1, 1), one, 0, flags_a, CUTEGEN_DATA(float const, A), stats_a, (int)M,
+                                  (int)K, K_all, (int64_t)$a_slow, step_a, (int)deep_a,
+                                  (int)(flags_a == 0)));
 //! end
 //! if b_n_major and once
 //! elif b_n_major
@@ -191,30 +193,36 @@ CUTEGEN_PLAN(call)
     if (K <= 512)
         CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_rows<16, $b_wide>), cutegen_dim3(count_b, 1, 1),
                                       cutegen_dim3(512, 1, 1), one, 0, flags_b, CUTEGEN_DATA(float const, B), planes_b,
-                                      scale_b, guard_b, (int)N, (int)L_b, (int)K, K_all, (int64_t)$b_slow, step_b, (int)ld_b));
+                                      scale_b, guard_b, (int)N, (int)L_b, (int)K, K_all, (int64_t)$b_slow, step_b, (int)ld_b,
+                                      (int)(flags_b == 0)));
     else if (K <= 1024)
         CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_rows<32, $b_wide>), cutegen_dim3(count_b, 1, 1),
                                       cutegen_dim3(512, 1, 1), one, 0, flags_b, CUTEGEN_DATA(float const, B), planes_b,
-                                      scale_b, guard_b, (int)N, (int)L_b, (int)K, K_all, (int64_t)$b_slow, step_b, (int)ld_b));
+                                      scale_b, guard_b, (int)N, (int)L_b, (int)K, K_all, (int64_t)$b_slow, step_b, (int)ld_b,
+                                      (int)(flags_b == 0)));
     else if (K <= 4096)
         CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_rows<128, $b_wide>), cutegen_dim3(count_b, 1, 1),
                                       cutegen_dim3(512, 1, 1), one, 0, flags_b, CUTEGEN_DATA(float const, B), planes_b,
-                                      scale_b, guard_b, (int)N, (int)L_b, (int)K, K_all, (int64_t)$b_slow, step_b, (int)ld_b));
+                                      scale_b, guard_b, (int)N, (int)L_b, (int)K, K_all, (int64_t)$b_slow, step_b, (int)ld_b,
+                                      (int)(flags_b == 0)));
     else
         CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_rows<512, $b_wide>), cutegen_dim3(count_b, 1, 1),
                                       cutegen_dim3(512, 1, 1), one, 0, flags_b, CUTEGEN_DATA(float const, B), planes_b,
-                                      scale_b, guard_b, (int)N, (int)L_b, (int)K, K_all, (int64_t)$b_slow, step_b, (int)ld_b));
+                                      scale_b, guard_b, (int)N, (int)L_b, (int)K, K_all, (int64_t)$b_slow, step_b, (int)ld_b,
+                                      (int)(flags_b == 0)));
 //! end
 //! if fuse
 //! elif a_m_major and once
     if (K <= 4096)
         CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_strip<8, $a_wide>), cutegen_dim3(held, strips_a, L_a),
                                       cutegen_dim3(512, 1, 1), cutegen_dim3(held, 1, 1), 0, flags, CUTEGEN_DATA(float const, A),
-                                      planes_a, scale_a, guard_a, (int)M, (int)K, K_all, (int64_t)$a_slow, step_a, (int)ld_a));
+                                      planes_a, scale_a, guard_a, (int)M, (int)K, K_all, (int64_t)$a_slow, step_a, (int)ld_a,
+                                      (int)(flags == 0)));
     else
         CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_strip<16, $a_wide>), cutegen_dim3(held, strips_a, L_a),
                                       cutegen_dim3(512, 1, 1), cutegen_dim3(held, 1, 1), 0, flags, CUTEGEN_DATA(float const, A),
-                                      planes_a, scale_a, guard_a, (int)M, (int)K, K_all, (int64_t)$a_slow, step_a, (int)ld_a));
+                                      planes_a, scale_a, guard_a, (int)M, (int)K, K_all, (int64_t)$a_slow, step_a, (int)ld_a,
+                                      (int)(flags == 0)));
 //! elif a_m_major
     CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_columns<$a_wide>), cutegen_dim3(strips_a, parts_a, L_a),
                                   cutegen_dim3(256, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, A),
@@ -224,19 +232,23 @@ CUTEGEN_PLAN(call)
     if (K <= 512)
         CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_rows<16, $a_wide>), cutegen_dim3(count_a, 1, 1),
                                       cutegen_dim3(512, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, A), planes_a,
-                                      scale_a, guard_a, (int)M, (int)L_a, (int)K, K_all, (int64_t)$a_slow, step_a, (int)ld_a));
+                                      scale_a, guard_a, (int)M, (int)L_a, (int)K, K_all, (int64_t)$a_slow, step_a, (int)ld_a,
+                                      (int)(flags == 0)));
     else if (K <= 1024)
         CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_rows<32, $a_wide>), cutegen_dim3(count_a, 1, 1),
                                       cutegen_dim3(512, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, A), planes_a,
-                                      scale_a, guard_a, (int)M, (int)L_a, (int)K, K_all, (int64_t)$a_slow, step_a, (int)ld_a));
+                                      scale_a, guard_a, (int)M, (int)L_a, (int)K, K_all, (int64_t)$a_slow, step_a, (int)ld_a,
+                                      (int)(flags == 0)));
     else if (K <= 4096)
         CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_rows<128, $a_wide>), cutegen_dim3(count_a, 1, 1),
                                       cutegen_dim3(512, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, A), planes_a,
-                                      scale_a, guard_a, (int)M, (int)L_a, (int)K, K_all, (int64_t)$a_slow, step_a, (int)ld_a));
+                                      scale_a, guard_a, (int)M, (int)L_a, (int)K, K_all, (int64_t)$a_slow, step_a, (int)ld_a,
+                                      (int)(flags == 0)));
     else
         CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_rows<512, $a_wide>), cutegen_dim3(count_a, 1, 1),
                                       cutegen_dim3(512, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, A), planes_a,
-                                      scale_a, guard_a, (int)M, (int)L_a, (int)K, K_all, (int64_t)$a_slow, step_a, (int)ld_a));
+                                      scale_a, guard_a, (int)M, (int)L_a, (int)K, K_all, (int64_t)$a_slow, step_a, (int)ld_a,
+                                      (int)(flags == 0)));
 //! end
 //! end
 

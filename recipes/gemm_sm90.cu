@@ -412,8 +412,8 @@ __global__ void __launch_bounds__(384, 1)
     else
         __syncthreads();
 //! if overlap
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    cutegen_wait_for_earlier();
+    cutegen_let_next_begin();
 //! end
 
     Work w;
@@ -696,8 +696,8 @@ __global__ void __launch_bounds__(256)
 {
     int64_t const size = int64_t(M) * N;
 //! if overlap
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    cutegen_wait_for_earlier();
+    cutegen_let_next_begin();
 //! end
     for (int64_t i = int64_t(blockIdx.x) * 256 + threadIdx.x; i < size; i += int64_t(gridDim.x) * 256) {
         int const m = int(i / N), n = int(i % N);

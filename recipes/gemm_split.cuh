@@ -151,7 +151,7 @@ __device__ inline float4 fetch_four(float const *x, int left)
 template <int THREADS, bool VECTORS>
 __global__ void __launch_bounds__(512, 2)
     ${kernel}_split_rows(float const *X, uint16_t *planes, float *scales, int32_t *guard, int rows, int L, int K,
-                         int64_t K_all, int64_t x_row, int64_t x_l, int ld)
+                         int64_t K_all, int64_t x_row, int64_t x_l, int ld, int begins)
 {
     constexpr int HELD = 8, ROWS = 512 / THREADS, WARPS = THREADS / 32;
     unsigned const together = THREADS < 32 ? 0xffffu << (threadIdx.x & 16) : ~0u; // of a warp, on a row
@@ -162,8 +162,10 @@ __global__ void __launch_bounds__(512, 2)
     int64_t const plane = int64_t(rows) * L * ld;
     int4 bad = make_int4(0, 0, 0, 0);
 
+    if (begins) // with what earlier kernels made; those behind it, with what this one lets begin
+        cutegen_wait_for_earlier();
 //! if overlap
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    cutegen_let_next_begin();
 //! end
     for (int first = blockIdx.x * ROWS; first < rows * L; first += gridDim.x * ROWS) {
         int const row = first + mine;
@@ -256,9 +258,7 @@ __global__ void __launch_bounds__(512, 2)
             bad = worse(bad, worst[i]);
         reinterpret_cast<int4 *>(guard)[blockIdx.x] = bad;
     }
-//! if overlap
-    asm volatile("griddepcontrol.wait;" ::: "memory"); // its end is the end of all before it, too
-//! end
+    cutegen_wait_for_earlier(); // its end is the end of all before it, too
 }
 
 //! end
@@ -269,7 +269,7 @@ __global__ void __launch_bounds__(512, 2)
 template <int HELD, bool VECTORS>
 __global__ void __launch_bounds__(512, HELD > 8 ? 1 : 2)
     ${kernel}_split_strip(float const *X, uint16_t *planes, float *scales, int32_t *guard, int columns, int K,
-                          int64_t K_all, int64_t x_k, int64_t x_l, int ld)
+                          int64_t K_all, int64_t x_k, int64_t x_l, int ld, int begins)
 {
     __shared__ Stats part[16][32];
     __shared__ int4 mine[32];
@@ -293,8 +293,10 @@ __global__ void __launch_bounds__(512, HELD > 8 ? 1 : 2)
     float4 v[HELD];
     Stats s[4];
 
+    if (begins) // with what earlier kernels made; those behind it, with what this one lets begin
+        cutegen_wait_for_earlier();
 //! if overlap
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    cutegen_let_next_begin();
 //! end
     CUTE_UNROLL
     for (int i = 0; i < HELD; ++i) {
@@ -384,9 +386,7 @@ __global__ void __launch_bounds__(512, HELD > 8 ? 1 : 2)
         }
     }
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); // no block leaves while another may still read from it
-//! if overlap
-    asm volatile("griddepcontrol.wait;" ::: "memory"); // its end is the end of all before it, too
-//! end
+    cutegen_wait_for_earlier(); // its end is the end of all before it, too
 }
 
 //! else
@@ -394,7 +394,7 @@ __global__ void __launch_bounds__(512, HELD > 8 ? 1 : 2)
 template <bool VECTORS>
 __global__ void __launch_bounds__(256)
     ${kernel}_look_columns(float const *X, int32_t *stats, int columns, int K, int64_t K_all, int64_t x_k,
-                           int64_t x_l, int rows)
+                           int64_t x_l, int rows, int begins)
 {
     __shared__ Stats part[8][128];
     int const lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -409,8 +409,10 @@ __global__ void __launch_bounds__(256)
     int const column = blockIdx.x * 128 + lane * 4, end = cute::min(until, int(blockIdx.y + 1) * rows);
     float const *x = X + blockIdx.z * x_l + column;
     Stats s[4];
+    if (begins) // with what earlier kernels made; those behind it, with what this one lets begin
+        cutegen_wait_for_earlier();
 //! if overlap
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    cutegen_let_next_begin();
 //! end
     CUTE_UNROLL
     for (int i = 0; i < 4; ++i)
@@ -431,9 +433,7 @@ __global__ void __launch_bounds__(256)
             all.add(part[i][threadIdx.x]);
         reinterpret_cast<int4 *>(stats)[(int64_t(blockIdx.z) * gridDim.y + blockIdx.y) * columns + c] = all.packed();
     }
-//! if overlap
-    asm volatile("griddepcontrol.wait;" ::: "memory"); // its end is the end of all before it, too
-//! end
+    cutegen_wait_for_earlier(); // its end is the end of all before it, too
 }
 
 // Then the split, the last rows first: they were read last and are still in L2.
@@ -467,8 +467,8 @@ __global__ void __launch_bounds__(256)
     int64_t const plane = int64_t(gridDim.z) * deep * ld;
 
 //! if overlap
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-    asm volatile("griddepcontrol.wait;" ::: "memory");
+    cutegen_let_next_begin();
+    cutegen_wait_for_earlier();
 //! end
     if (threadIdx.x < 128) {
         int const c = blockIdx.x * 128 + threadIdx.x;

@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(256)
 //! end
     int const i = blockIdx.x * 256 + threadIdx.x, lane = i % 32, group = i / 32 % groups, chunk = i / 32 / groups;
 //! if overlap
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    cutegen_let_next_begin();
 //! end
     if (chunk >= chunks)
         return;
@@ -320,8 +320,8 @@ __global__ void __launch_bounds__(256, GROUPS <= 2 ? 2 : 1)
     for (int i = 0; i < AHEAD; ++i)
         fetch(first + i, x[i]);
 //! if overlap
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-    asm volatile("griddepcontrol.wait;" ::: "memory");
+    cutegen_let_next_begin();
+    cutegen_wait_for_earlier();
 //! end
     for (int chunk = first; chunk < end; chunk += AHEAD) {
         CUTE_UNROLL

@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(256)
     Tensor mH = make_tensor(make_gmem_ptr($h_tensor), make_shape($h_size, K), make_stride($h_row, $h_k)); // (H,K)
     int const i = blockIdx.x * 256 + threadIdx.x, h = i / ld, k = i % ld;
 //! if overlap
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    cutegen_let_next_begin();
 //! end
     if (h < COUNT)
         reinterpret_cast<$type *>(packed)[i] = h < $h_size && k < K ? mH(h, k) : $type(0.0f);
@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(384, 1)
     else
         __syncthreads();
 //! if overlap
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    cutegen_let_next_begin();
 //! end
 
     if (group == 0) {
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(384, 1)
         if (threadIdx.x == 0 || threadIdx.x == 32) { // one fetches S, one fetches H
 //! if overlap and not in_place
             if (!of_s)
-                asm volatile("griddepcontrol.wait;" ::: "memory");
+                cutegen_wait_for_earlier();
 //! end
             for (int block = first; block < end; ++block) {
                 wait_barrier(empty[slot], turn);

@@ -4,5 +4,6 @@
                             make_stride($s_size, _1{}, int64_t($h_size) * $s_size)); // (H,R,parts)
 //! include gemm_thin_results
 //! if overlap
-    asm volatile("griddepcontrol.wait;" ::: "memory");
+    cutegen_wait_for_earlier();
+    cutegen_let_next_begin();
 //! end

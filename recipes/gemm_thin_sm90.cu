@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(256)
     Tensor mH = make_tensor(make_gmem_ptr($h_tensor), make_shape($h_size, K), make_stride($h_row, $h_k)); // (H,K)
     int const i = blockIdx.x * 256 + threadIdx.x, h = i / (ld / 4), k = i % (ld / 4) * 4;
 //! if overlap
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    cutegen_let_next_begin();
 //! end
     if (h >= COUNT)
         return;
@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(128 * (WARPGROUPS + 1), 1)
     else
         __syncthreads();
 //! if overlap
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    cutegen_let_next_begin();
 //! end
 
     if (group == 0) {
@@ -180,7 +180,7 @@ __global__ void __launch_bounds__(128 * (WARPGROUPS + 1), 1)
             }
         } else if (threadIdx.x == 32) { // fetches H
 //! if overlap
-            asm volatile("griddepcontrol.wait;" ::: "memory");
+            cutegen_wait_for_earlier();
 //! end
             constexpr uint16_t mask = (1 << CLUSTER) - 1;
             for (int block = first; block < end; ++block) {

@@ -26,7 +26,7 @@ static const struct flag run_flags[] = {
 static const struct flag build_flags[] = {
     {"depth", "N", "the first kernel and this many more; default: all known ones"},
     {"out", "DIR",
-     "also write each task's first kernel there: NAME.cu, .cubin, and .json to launch it"},
+     "also write the kernels there: NAME.cu, .cubin, and .json to launch it; then NAME~1.cu, ..."},
     {0},
 };
 static const struct flag tune_flags[] = {

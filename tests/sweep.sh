@@ -89,6 +89,7 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
         done
         sweep modules tests/expert/backward_test.sh $cutegen all
         sweep modules tests/expert/sizes_test.sh $cutegen all
+        sweep modules tests/expert/overlap_test.sh $build/tests/expert/expert_ladder $cutegen all
         ;;
     networks)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/tunables.h"
+#include "expert/compose/launch_order.h"
 #include "expert/compose/source_edits.h"
 #include "expert/match/match.h"
 #include "expert/match/partition.h"
@@ -22,6 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { FIRST_OVERLAP = 90 }; /* the architecture that has dependent launches */
+
 /* The recipe that answers a question, with its slots filled. */
 struct work {
     struct graph graph;
@@ -29,6 +32,7 @@ struct work {
     struct recipe recipe;
     struct chain *chain; /* of a task that takes several kernels; else NULL */
     unsigned possible;   /* steps that apply to this task */
+    unsigned overlap;    /* the step after which launches overlap; 0: there is none */
 };
 
 static bool recognise(const struct task *task, const struct device *device, struct arena *a,
@@ -43,26 +47,53 @@ static bool recognise(const struct task *task, const struct device *device, stru
     return match_graph(&w->graph, a, &w->match);
 }
 
+/* A recipe whose own steps order its launches has no other for that. */
+static bool may_overlap(const struct work *w)
+{
+    return w->graph.arch >= FIRST_OVERLAP && w->recipe.step_count < RECIPE_STEPS &&
+           (w->chain || !strstr(w->recipe.body.data, "CUTEGEN_OVERLAP"));
+}
+
 static bool prepare(struct work *w, struct arena *a, struct error *err)
 {
-    if (!recipe_load(w->match.recipe, a, &w->recipe, err))
-        return false;
+    static const struct recipe_step overlap = {
+        .name = "dependent",
+        .words = "let every launch begin while the one before ends",
+        .why = "The blocks of the next kernel are on their SMs when this one ends. Only the plan "
+               "changes.",
+        .likely = "never", /* what it gains is measured */
+    };
+    struct recipe *r = &w->recipe;
+
     w->chain = NULL;
-    return w->match.parts ? chain_open(w->match.parts, a, &w->chain, &w->possible, err)
-                          : recipe_steps(&w->recipe, w->match.scope, &w->possible, err);
+    w->overlap = 0;
+    if (!recipe_load(w->match.recipe, a, r, err) ||
+        !(w->match.parts ? chain_open(w->match.parts, a, &w->chain, &w->possible, err)
+                         : recipe_steps(r, w->match.scope, &w->possible, err)))
+        return false;
+    if (may_overlap(w)) {
+        w->overlap = 1u << r->step_count;
+        w->possible |= w->overlap;
+        r->steps[r->step_count++] = overlap;
+    }
+    return true;
 }
 
 static bool compose(const struct work *w, unsigned steps, struct arena *a, struct text *out,
                     struct error *err)
 {
     uint64_t literal = 0; /* numbers derived from sizes that are literals in the text */
+    bool overlap = steps & w->overlap;
 
-    if (!(w->chain ? chain_compose(w->chain, steps, a, out, &literal, err)
+    steps &= ~w->overlap;
+    if (!(w->chain ? chain_compose(w->chain, steps, overlap, a, out, &literal, err)
                    : recipe_compose(&w->recipe, w->match.scope, steps, a, out, err)))
         return false;
     if (!w->chain)
         *out = size_constants_pass(&w->graph, "call", *out, a, &literal);
     *out = size_constants_require(&w->graph, literal, *out, a);
+    if (w->overlap && launches_several(*out))
+        *out = launches_ordered(*out, overlap, a);
     return true;
 }
 
@@ -201,12 +232,14 @@ static bool set_of_names(const struct recipe *r, const char *names, unsigned *ou
 static bool steps_of(const struct work *w, const struct candidate *c, unsigned *out, bool *found,
                      struct error *err)
 {
+    unsigned has = strstr(c->source.data, launches_overlap) ? w->overlap : 0;
+
     *found = false;
     if (c->steps && set_of_names(&w->recipe, c->steps, out) && is_set(w, *out) &&
         !composes(w, *out, c->source, found, err))
         return false;
     for (unsigned set = 0; set < 1u << w->recipe.step_count && !*found; set++) {
-        if (is_set(w, set) && !composes(w, set, c->source, found, err))
+        if ((set & w->overlap) == has && is_set(w, set) && !composes(w, set, c->source, found, err))
             return false;
         *out = set;
     }
@@ -262,21 +295,23 @@ static enum tried tried_before(const json_t *history, const char *words)
 }
 
 /* The next step of the ladder and the resulting set of steps, skipping the steps in `not`; false:
- * the end of the ladder. */
-static bool next_step(const struct work *w, const json_t *history, unsigned now, unsigned not,
+ * the end of the ladder. After a prediction the step that compiles no kernel comes first. */
+static bool next_step(const struct work *w, const struct request *req, unsigned now, unsigned not,
                       int *step, unsigned *next)
 {
     const struct recipe *r = &w->recipe;
+    int first = req->predicted && w->overlap ? r->step_count - 1 : 0;
     unsigned failed = 0;
 
     for (int i = 0; i < r->step_count; i++)
-        if (tried_before(history, r->steps[i].words) == TRIED_FAILED)
+        if (tried_before(req->history, r->steps[i].words) == TRIED_FAILED)
             failed |= 1u << i;
-    for (int i = 0; i < r->step_count; i++) {
+    for (int k = 0; k < r->step_count; k++) {
+        int i = (k + first) % r->step_count;
         unsigned want = needs_of(r, 1u << i);
 
         if (!(w->possible >> i & 1) || (now >> i & 1) || (not >> i & 1) ||
-            tried_before(history, r->steps[i].words) != TRIED_NOT || (want & failed))
+            tried_before(req->history, r->steps[i].words) != TRIED_NOT || (want & failed))
             continue;
         *next = (now & ~excluded_by(r, want)) | want;
         if (!is_set(w, *next)) /* something it needs was excluded, or something excludes it */
@@ -410,7 +445,7 @@ static bool next_neighbour(const struct request *req, const struct work *w, unsi
 
     do {
         out->less = false;
-        *more = next_step(w, req->history, now, idle, &out->step, &out->next);
+        *more = next_step(w, req, now, idle, &out->step, &out->next);
         if (!*more)
             *more = out->less =
                 req->predicted && one_less(w, req->history, now, idle, &out->step, &out->next, a);

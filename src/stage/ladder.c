@@ -142,9 +142,10 @@ static bool add_up(const struct build_job *jobs, int n, struct arena *a, struct 
     return true;
 }
 
-/* DIR/NAME.cu, .cubin and .json: a kernel with all that a launcher needs (oracle/exported). */
+/* DIR/NAME.cu, .cubin and .json: a kernel with all that a launcher needs (oracle/exported); the
+ * next ones are NAME~1, NAME~2, ... */
 static bool write_kernel(const struct stage *st, const struct task *task,
-                         const struct build_job *job, const char *dir, struct arena *a,
+                         const struct build_job *job, int number, const char *dir, struct arena *a,
                          struct error *err)
 {
     static const char *const parts[] = {"workspace", "ops", "maps"};
@@ -153,6 +154,8 @@ static bool write_kernel(const struct stage *st, const struct task *task,
     char *text;
     bool ok;
 
+    if (number > 0)
+        path = arena_printf(a, "%s~%d", path, number);
     json_object_set_new(j, "arch", json_string(st->device.arch));
     json_object_set(j, "inputs", json_object_get(task->description, "inputs"));
     json_object_set(j, "outputs", json_object_get(task->description, "outputs"));
@@ -187,8 +190,9 @@ bool stage_ladder_build(struct stage *st, const struct task *task, int depth, co
         prepare_jobs(sources, n, cands, builds, jobs);
         workshop_build_jobs(st, task, jobs, (size_t)n, builders_now(n));
         ok = add_up(jobs, n, a, out, err);
-        if (ok && dir && builds[0].verdict.kind == VERDICT_PASS)
-            ok = write_kernel(st, task, &jobs[0], dir, a, err);
+        for (int i = 0; i < n && ok && dir; i++)
+            if (builds[i].verdict.kind == VERDICT_PASS)
+                ok = write_kernel(st, task, &jobs[i], i, dir, a, err);
         release_jobs(jobs, n);
     }
     json_decref(history);

@@ -35,6 +35,7 @@ task()
 task scaled 'torch.relu(x) * 2' x 'torch.randn(4096, 393216)' >scaled.py
 task softmax 'torch.softmax(x, 1)' x 'torch.rand(1300, 1024)' >softmax.py
 task product 'torch.relu(x @ w.t())' 'x, w' 'torch.rand(1100, 130), torch.rand(1500, 130)' >product.py
+task several 'torch.softmax(x @ w.t(), 1).amax(0)' 'x, w' 'torch.rand(600, 64), torch.rand(72, 64)' >several.py
 task random 'torch.rand_like(x)' x 'torch.rand(300, 300)' >random.py
 
 # 6.4 GB a tensor, in less memory than one of them.
@@ -58,6 +59,15 @@ right = right and case["inputs"][0]["shape"] == [4096, 393216] and "CUTEGEN_PLAN
 raise SystemExit(0 if right else f"not a kernel and its launches: {names}")
 FILES
 ok "--out writes the kernel and a launch list that names it" $?
+
+"$program" build several.py --device for:H200 --depth 0 >out 2>&1 &&
+    "$program" build several.py --device for:H200 --depth 1 --out files >out 2>&1 && grep -q ' 2 found' out &&
+    cmp files/several.cubin files/several~1.cubin >>out 2>&1 && ! grep -q '"overlap":true' files/several.json &&
+    python3 -c 'import json
+ops = json.load(open("files/several~1.json"))["ops"]
+first = [op["op"] for op in ops].index("launch")
+raise SystemExit(not all(bool(op.get("overlap")) == (k > first) for k, op in enumerate(ops) if k >= first) or len(ops) < first + 3)' >>out 2>&1
+ok "launches of several parts overlap by the plan alone, from the second one on: no kernel is compiled" $?
 
 "$program" build random.py scaled.py --depth 0 >out 2>&1
 [ $? = 1 ] && grep -q 'random.py .*forward is random' out && grep -q '1 found' out

@@ -8,6 +8,7 @@
 
 #include "base/sanitized.h"
 #include "base/tunables.h"
+#include "expert/compose/launch_order.h"
 #include "expert/match/match.h"
 #include "llm/edit/edit.h"
 #include "llm/edit/fence.h"
@@ -184,6 +185,13 @@ static void load(struct bench *b, struct match *m, struct recipe *r)
         fail_msg("%s", err.text);
 }
 
+/* Has it a step after which its launches overlap, which no recipe declares? */
+static bool may_overlap(const struct bench *b, const struct recipe *r, struct text source)
+{
+    return strcmp(b->device.arch, "sm_90a") == 0 && launches_several(source) &&
+           !strstr(r->body.data, "CUTEGEN_OVERLAP");
+}
+
 static struct text compose(struct bench *b, const struct match *m, const struct recipe *r,
                            unsigned steps)
 {
@@ -192,7 +200,22 @@ static struct text compose(struct bench *b, const struct match *m, const struct 
 
     if (!recipe_compose(r, m->scope, steps, b->a, &source, &err))
         fail_msg("%s: %s", b->task.name, err.text);
-    return source;
+    return may_overlap(b, r, source) ? launches_ordered(source, false, b->a) : source;
+}
+
+/* The last step of a ladder: the plan alone changes. */
+static void overlap_follows(struct bench *b, struct text *source)
+{
+    struct text before = *source;
+    const char *change, *host = strstr(before.data, "#ifdef CUTEGEN_HOST");
+
+    *source = bench_step(b, before, &change);
+    if (!source->data)
+        fail_msg("%s ends before launches overlap", b->task.name);
+    assert_string_equal(change, "let every launch begin while the one before ends");
+    assert_memory_equal(source->data, before.data, (size_t)(host - before.data));
+    assert_non_null(strstr(source->data, launches_overlap));
+    bench_remember(b, change, "pass");
 }
 
 static void every_ladder_goes_step_by_step_to_its_end(void **state)
@@ -225,6 +248,8 @@ static void every_ladder_goes_step_by_step_to_its_end(void **state)
             assert_string_equal(source.data, compose(&b, &m, &r, taken).data);
             bench_remember(&b, change, "pass");
         }
+        if (may_overlap(&b, &r, source))
+            overlap_follows(&b, &source);
         assert_null(bench_step(&b, source, &change).data);
         bench_close(&b);
     }

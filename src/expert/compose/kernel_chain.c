@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "expert/compose/format_source.h"
+#include "expert/compose/launch_order.h"
 #include "expert/match/size_constants.h"
 
 #include <ctype.h>
@@ -231,7 +232,8 @@ struct file {
     struct sections s[PARTS_MAX]; /* of each form */
     struct text includes[CHAIN_INCLUDES];
     int include_count, form_count;
-    uint64_t *literal; /* size_constants.h */
+    bool overlap, clears; /* launches overlap; parts clear memory */
+    uint64_t *literal;    /* size_constants.h */
     struct buf out;
     struct arena *a;
 };
@@ -242,10 +244,10 @@ static void put(struct file *f, struct text t)
 }
 
 /* A plan: kernels' names, which start with `prefix`, with their namespace, workspace from the pool.
- */
+ * A memset between two launches would keep them apart. */
 static void put_plan(struct file *f, struct text plan, const char *prefix, int number)
 {
-    static const struct text asks = {"cutegen_workspace", 17};
+    static const struct text asks = {"cutegen_workspace", 17}, clears = {"cutegen_memset", 14};
 
     for (struct text word; plan.len; plan = rest_of(plan, word)) {
         word = word_at(plan);
@@ -253,6 +255,8 @@ static void put_plan(struct file *f, struct text plan, const char *prefix, int n
             buf_printf(&f->out, "part_%d::", number);
         if (text_equal(word, asks))
             buf_puts(&f->out, "scratch");
+        else if (f->overlap && text_equal(word, clears))
+            buf_puts(&f->out, "cleared");
         else
             put(f, word);
     }
@@ -275,6 +279,7 @@ static bool compose_forms(struct file *f, unsigned steps, struct error *err)
         source = size_constants_pass(c->p->at[i].g, "task", source, f->a, f->literal);
         f->s[i] = take_apart(source);
         f->form_count++;
+        f->clears = f->clears || memmem(f->s[i].plan.data, f->s[i].plan.len, "cutegen_memset", 14);
         if (f->s[i].head.len <= 1 && f->s[i].helpers.len == 0)
             continue;
         if (first < 0) {
@@ -464,26 +469,35 @@ static void put_part(struct file *f, int i)
         put_release(f, i);
 }
 
+static void put_pool(struct file *f)
+{
+    buf_puts(&f->out,
+             "#ifdef CUTEGEN_HOST\n"
+             "// Workspace: what nothing reads any more serves later parts that ask for about as "
+             "much. Each piece has an owner:\n"
+             "// a result by its number, SCRATCH of the part whose turn it is, or 0: none.\n"
+             "enum { SCRATCH = -1, PIECES_MAX = 64 };\n"
+             "struct workspace_pool {\n"
+             "    int count;\n"
+             "    int owner[PIECES_MAX];\n"
+             "    int64_t bytes[PIECES_MAX];\n"
+             "    void *at[PIECES_MAX];\n");
+    if (f->clears)
+        buf_puts(&f->out, "    char *clear; // cleared before the first launch, and not used yet\n"
+                          "    int64_t clear_bytes;\n");
+    buf_puts(&f->out, "};\n"
+                      "struct pooled_call {\n"
+                      "    struct cutegen_call call; // first: a part's plan sees this alone\n"
+                      "    struct workspace_pool *pool;\n"
+                      "};\n\n");
+}
+
 /* What plans of chains share: workspace by owner, results between parts. */
 static void put_workspace(struct file *f)
 {
+    put_pool(f);
     buf_puts(
         &f->out,
-        "#ifdef CUTEGEN_HOST\n"
-        "// Workspace: what nothing reads any more serves later parts that ask for about as "
-        "much. Each piece has an owner:\n"
-        "// a result by its number, SCRATCH of the part whose turn it is, or 0: none.\n"
-        "enum { SCRATCH = -1, PIECES_MAX = 64 };\n"
-        "struct workspace_pool {\n"
-        "    int count;\n"
-        "    int owner[PIECES_MAX];\n"
-        "    int64_t bytes[PIECES_MAX];\n"
-        "    void *at[PIECES_MAX];\n"
-        "};\n"
-        "struct pooled_call {\n"
-        "    struct cutegen_call call; // first: a part's plan sees this alone\n"
-        "    struct workspace_pool *pool;\n"
-        "};\n\n"
         "static void give_back(struct workspace_pool *pool, int owner)\n"
         "{\n"
         "    for (int i = 0; i < pool->count; i++)\n"
@@ -536,11 +550,34 @@ static void put_workspace(struct file *f)
         "}\n\n");
 }
 
+/* Small memory that parts want to be zero is cleared once, before the first launch. */
+static void put_cleared(struct file *f)
+{
+    buf_puts(&f->out,
+             "enum { CLEAR_BYTES = 65536 };\n\n"
+             "// Memory of zeros: of what was cleared before the first launch, if there is enough "
+             "left.\n"
+             "template <class T>\n"
+             "static int cleared(struct cutegen_call *call, T *&at, int value, int64_t bytes)\n"
+             "{\n"
+             "    struct workspace_pool *pool = ((struct pooled_call *)call)->pool;\n\n"
+             "    if (value != 0 || bytes > pool->clear_bytes)\n"
+             "        return cutegen_memset(call, at, value, bytes);\n"
+             "    at = (T *)pool->clear;\n"
+             "    bytes = cutegen_min(cutegen_round_up(bytes, 256), pool->clear_bytes);\n"
+             "    pool->clear += bytes;\n"
+             "    pool->clear_bytes -= bytes;\n"
+             "    return 0;\n"
+             "}\n\n");
+}
+
 static void put_host(struct file *f)
 {
     const struct parts *p = f->c->p;
 
     put_workspace(f);
+    if (f->clears)
+        put_cleared(f);
     for (int i = 0; i < p->count; i++) {
         if (p->at[i].form != i)
             continue;
@@ -564,19 +601,24 @@ static void put_host(struct file *f)
     }
     buf_puts(&f->out, "CUTEGEN_PLAN(call)\n{\n    struct workspace_pool pool;\n\n    "
                       "pool.count = 0;\n");
+    if (f->clears)
+        buf_puts(&f->out, "    pool.clear = (char *)cutegen_workspace(call, CLEAR_BYTES);\n"
+                          "    pool.clear_bytes = CLEAR_BYTES;\n"
+                          "    CUTEGEN_TRY(cutegen_memset(call, pool.clear, 0, CLEAR_BYTES));\n");
     for (int i = 0; i < p->count; i++)
         put_part(f, i);
     buf_puts(&f->out, "}\n#endif\n");
 }
 
-bool chain_compose(const struct chain *c, unsigned steps, struct arena *a, struct text *out,
-                   uint64_t *literal, struct error *err)
+bool chain_compose(const struct chain *c, unsigned steps, bool overlap, struct arena *a,
+                   struct text *out, uint64_t *literal, struct error *err)
 {
-    struct file f = {.c = c, .a = a, .literal = literal};
+    struct file f = {.c = c, .a = a, .literal = literal, .overlap = overlap};
     bool ok;
 
     if (!compose_forms(&f, steps, err))
         return false;
+    f.clears = f.clears && overlap;
     f.out = buf_init(CHAIN_BYTES);
     buf_printf(&f.out, "// %d parts, one after the other: what one makes, others read.\n",
                c->p->count);

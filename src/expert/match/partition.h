@@ -48,8 +48,9 @@ struct chain;
 bool chain_open(const struct parts *p, struct arena *a, struct chain **out, unsigned *steps,
                 struct error *err);
 /* Parts of other recipes do not follow `steps`: they have their likely steps, as far
- * as these go together and keep accuracy. *literal: see match/size_constants.h. */
-bool chain_compose(const struct chain *c, unsigned steps, struct arena *a, struct text *out,
-                   uint64_t *literal, struct error *err);
+ * as these go together and keep accuracy. `overlap`: launches will (compose/launch_order.h), so
+ * the plan clears memory before the first of them. *literal: see match/size_constants.h. */
+bool chain_compose(const struct chain *c, unsigned steps, bool overlap, struct arena *a,
+                   struct text *out, uint64_t *literal, struct error *err);
 
 #endif
