@@ -275,9 +275,19 @@ def use_errors(path: str) -> None:
         fused.load_host(path, compare.measure)
 
 
-def main() -> int:
+def settle() -> None:
+    """What PyTorch and its libraries read when they are imported."""
+    # What is small must not be put into a large block that is free for a moment: the block could not be given back.
+    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "max_split_size_mb:1024"
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # the other cores belong to the kernel that is judged
+    warnings.simplefilter("ignore")
+
+
+def main(sources: Any = None) -> int:
+    """`sources`: of a copier that has imported everything (copier.py)."""
     requests, answers = take_streams()
-    load_package()
+    if sources is None:
+        load_package()
     from oracle.limits import LIMITS, limit_memory
 
     if "--private" in sys.argv[1:]:
@@ -290,15 +300,12 @@ def main() -> int:
     LIMITS.last_word = last_word
     if option("--memory"):
         limit_memory(int(option("--memory")))
-    # What is small must not be put into a large block that is free for a moment: the block could not be given back.
-    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "max_split_size_mb:1024"
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # the other cores belong to the kernel that is judged
-    warnings.simplefilter("ignore")
+    settle()
     oracle: Oracle | None = None
     try:
         from oracle.sources import Sources
 
-        oracle = Oracle(Sources())  # torch and all of ours are loaded now, not at the first request
+        oracle = Oracle(sources or Sources())  # torch and all of ours are loaded now, not at the first request
         use_errors(option("--errors"))
     except ImportError as err:
         if "torch" not in str(err):

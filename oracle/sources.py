@@ -15,7 +15,7 @@ from .fault import machine
 
 FOLDER = Path(__file__).resolve().parent
 # Programs, and what only the composer imports: it needs Triton or the CuTe DSL, which not every machine has.
-LATER = {"main", "guest", "__init__", "plan_guest", "plan_objects", "plan_ptx", "plan_launch", "plan_triton", "plan_cutedsl"}
+LATER = {"main", "copier", "guest", "__init__", "plan_guest", "plan_objects", "plan_ptx", "plan_launch", "plan_triton", "plan_cutedsl"}
 
 
 def stamps() -> dict[str, tuple[int, int]]:

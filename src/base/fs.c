@@ -333,9 +333,17 @@ static bool home_search(const char *const *below, size_t count, const char *rela
 
 bool home_program(const char *name, struct arena *a, char **out, struct error *err)
 {
-    static const char *const below[] = {
-        "",          "src/",        "libexec/cutegen/", "src/toolchain/", "src/runner/",
-        "src/simt/", "src/server/", "src/eval/",        "src/caller/",    "src/loader/"};
+    static const char *const below[] = {"",
+                                        "src/",
+                                        "libexec/cutegen/",
+                                        "src/toolchain/",
+                                        "src/runner/",
+                                        "src/simt/",
+                                        "src/server/",
+                                        "src/eval/",
+                                        "src/caller/",
+                                        "src/loader/",
+                                        "src/confine/"};
 
     if (home_search(below, ARRAY_LEN(below), name, a, out, err))
         return true;

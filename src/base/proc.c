@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/copier.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/supervise.h"
@@ -28,10 +29,10 @@
 
 extern char **environ;
 
-enum { DEFAULT_OUTPUT = 1 << 20, STOP_POLL_MS = 50 };
+enum { DEFAULT_OUTPUT = 1 << 20, STOP_POLL_MS = 50, COPY_MS = 5000 };
 
 struct child {
-    pid_t supervisor;               /* -1: none, or another process's */
+    pid_t supervisor;               /* -1: none, or another process's child */
     int in, out, err, life, report; /* -1: closed */
     int lease;                      /* socket to the lender; -1: it is our own */
     int pid;                        /* of the program */
@@ -158,7 +159,8 @@ static struct child *child_new(const struct proc_spec *spec)
 static void child_not_started(struct child *c, const struct supervise_plan *plan,
                               const struct supervise_report *report, struct error *err)
 {
-    waitpid(c->supervisor, NULL, 0);
+    if (c->supervisor > 0)
+        waitpid(c->supervisor, NULL, 0);
     c->supervisor = -1;
     if (plan->tmp)
         rmdir(plan->tmp);
@@ -166,7 +168,27 @@ static void child_not_started(struct child *c, const struct supervise_plan *plan
         child_failed(plan->spec, report, err);
     else
         error_set(err, ERROR_MACHINE, "cannot start %s: its supervisor was killed",
-                  plan->spec->argv[0]);
+                  plan->spec->argv[0]); /* or the copier never made one */
+}
+
+/* A copier that is in trouble must not hold up its lender; what it makes later finds its life pipe
+ * closed. */
+static bool answers(int report)
+{
+    return poll(&(struct pollfd){report, POLLIN, 0}, 1, COPY_MS) > 0;
+}
+
+static bool supervisor_start(struct child *c, int copier, const struct supervise_plan *plan,
+                             struct error *err)
+{
+    if (copier >= 0)
+        return copier_send(copier, plan, err);
+    fflush(NULL);
+    c->supervisor = fork();
+    if (c->supervisor == 0)
+        supervise(plan);
+    return c->supervisor > 0 || error_set(err, ERROR_MACHINE, "cannot start %s: %s",
+                                          plan->spec->argv[0], strerror(errno));
 }
 
 static void child_unblock(const struct child *c)
@@ -176,7 +198,8 @@ static void child_unblock(const struct child *c)
     fcntl(c->err, F_SETFL, O_NONBLOCK);
 }
 
-bool child_start(const struct proc_spec *spec, struct child **out, struct error *err)
+/* copier: -1: none, the program is started by exec. */
+static bool start(int copier, const struct proc_spec *spec, struct child **out, struct error *err)
 {
     struct arena *a = arena_new();
     struct child *c = child_new(spec);
@@ -211,12 +234,9 @@ bool child_start(const struct proc_spec *spec, struct child **out, struct error 
         plan.environment =
             with_entry(plan.environment, arena_strdup(a, "LSAN_OPTIONS=detect_leaks=0"), a);
 #endif
-    fflush(NULL);
-    c->supervisor = fork();
-    if (c->supervisor == 0)
-        supervise(&plan);
-    if (c->supervisor < 0) {
-        error_set(err, ERROR_MACHINE, "cannot start %s: %s", spec->argv[0], strerror(errno));
+    if (!supervisor_start(c, copier, &plan, err)) {
+        if (plan.tmp)
+            rmdir(plan.tmp);
         goto done;
     }
     close_fd(&in[1]);
@@ -224,7 +244,7 @@ bool child_start(const struct proc_spec *spec, struct child **out, struct error 
     close_fd(&e[1]);
     close_fd(&life[0]);
     close_fd(&rep[1]);
-    told = read_report(rep[0], &report);
+    told = (copier < 0 || answers(rep[0])) && read_report(rep[0], &report);
     if (!told || !report.started) {
         child_not_started(c, &plan, told ? &report : NULL, err);
         goto done;
@@ -248,6 +268,16 @@ done:
     else
         child_stop(c);
     return ok;
+}
+
+bool child_start(const struct proc_spec *spec, struct child **out, struct error *err)
+{
+    return start(-1, spec, out, err);
+}
+
+bool child_copy(int copier, const struct proc_spec *spec, struct child **out, struct error *err)
+{
+    return start(copier, spec, out, err);
 }
 
 /* Keeps the end of stderr: a program's last lines say why it died. */
@@ -466,10 +496,25 @@ static void child_free(struct child *c)
 
 bool child_gone(struct child *c)
 {
-    if (c->supervisor > 0 && waitpid(c->supervisor, NULL, WNOHANG) == 0)
+    struct pollfd report = {c->report, POLLIN, 0};
+
+    if (c->supervisor > 0 ? waitpid(c->supervisor, NULL, WNOHANG) == 0
+                          : c->report >= 0 && poll(&report, 1, 0) == 0)
         return false;
     child_free(c);
     return true;
+}
+
+/* Its last report comes when nothing of the program is left. */
+static void await_supervisor(struct child *c)
+{
+    struct supervise_report last;
+
+    if (c->supervisor > 0)
+        while (waitpid(c->supervisor, NULL, 0) < 0 && errno == EINTR)
+            ;
+    else if (c->report >= 0)
+        (void)read_report(c->report, &last);
 }
 
 void child_stop(struct child *c)
@@ -477,9 +522,7 @@ void child_stop(struct child *c)
     if (!c)
         return;
     child_end(c);
-    if (c->supervisor > 0)
-        while (waitpid(c->supervisor, NULL, 0) < 0 && errno == EINTR)
-            ;
+    await_supervisor(c);
     child_free(c);
 }
 

@@ -45,6 +45,7 @@
  * `keep` the descriptors that stay open, ended by -1.
  */
 struct proc_birth {
+    bool copy;           /* set by the caller: it will not exec, so libc must know of the fork */
     unsigned namespaces; /* CLONE_NEW* that were made */
     unsigned uid, gid;
 };
@@ -79,8 +80,11 @@ struct proc_spec {
     uint64_t disk_limit_bytes;     /* in its private folder and watch_dir, sampled; 0: none */
     const char *watch_dir;         /* may be NULL */
     const struct proc_cage *cage;  /* NULL: not confined */
-    int cpu_limit_s;               /* RLIMIT_CPU; 0: none */
-    int ending_ms; /* after the kill: give up when no process has died for this long; 0: 30 s */
+    /* The script whose process makes such programs as copies of itself, where a lender keeps one.
+     * NULL: none. */
+    const char *copier;
+    int cpu_limit_s; /* RLIMIT_CPU; 0: none */
+    int ending_ms;   /* after the kill: give up when no process has died for this long; 0: 30 s */
     /* proc_run() asks a few times a second; true kills the program. May be NULL. */
     bool (*stop)(void *ctx);
     /* Once it returns true, the program gets SIGTERM and may end by itself until stop() ends it.
@@ -127,6 +131,8 @@ struct child;
 enum child_answer { CHILD_LINE, CHILD_ENDED, CHILD_LATE };
 
 bool child_start(const struct proc_spec *spec, struct child **out, struct error *err);
+/* The same, as a copy of the process that serves the other end of `copier` (base/copier.h). */
+bool child_copy(int copier, const struct proc_spec *spec, struct child **out, struct error *err);
 /* Sends a line (no newline inside) and waits for one. CHILD_ENDED and
  * CHILD_LATE are answers, not errors: the caller decides what they mean. */
 bool child_ask(struct child *c, struct text line, int deadline_ms, size_t answer_limit,
@@ -177,6 +183,8 @@ struct child_source {
 bool child_obtain(const struct child_source *source, const char *kind, const char *tag,
                   const struct proc_spec *spec, struct child **out, struct error *err);
 
+/* Resident memory of one process; 0: there is none such. */
+uint64_t proc_resident_bytes(int pid);
 /* The environment a program of this spec gets, NULL-terminated. */
 char **proc_environment(const struct proc_spec *spec, struct arena *a);
 

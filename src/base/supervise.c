@@ -131,14 +131,14 @@ static size_t list_descendants(struct member *all, pid_t root)
     return ours;
 }
 
-static uint64_t resident_bytes(pid_t pid)
+uint64_t proc_resident_bytes(int pid)
 {
     char path[64], text[128];
     unsigned long pages = 0;
     ssize_t n;
     int fd;
 
-    snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
+    snprintf(path, sizeof(path), "/proc/%d/statm", pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return 0;
@@ -159,7 +159,7 @@ static uint64_t resident_sum(struct member *all, size_t *count)
 
     *count = list_descendants(all, getpid());
     for (size_t i = 0; i < *count; i++)
-        sum += resident_bytes(all[i].pid);
+        sum += proc_resident_bytes(all[i].pid);
     return sum;
 }
 
@@ -275,6 +275,14 @@ static bool enter_cage(const struct supervise_plan *plan, const struct proc_birt
     return false;
 }
 
+static void close_between(unsigned first, unsigned last)
+{
+    if (first > last || close_range(first, last, 0) == 0)
+        return;
+    for (unsigned fd = first; fd <= last && fd < MOST_FDS; fd++)
+        close((int)fd);
+}
+
 static _Noreturn void become_program(const struct supervise_plan *plan,
                                      const struct proc_birth *birth, int failed)
 {
@@ -307,20 +315,17 @@ static _Noreturn void become_program(const struct supervise_plan *plan,
     if (spec->cage && !enter_cage(plan, birth, &failure))
         goto fail;
     failure.step = STEP_EXEC;
+    if (plan->born) {
+        close_between(3, ~0U); /* as exec would; `failed` with it, which says that it runs */
+        plan->born(plan->born_ctx);
+        _exit(126);
+    }
     execve(plan->program, (char *const *)(uintptr_t)spec->argv, plan->environment);
 fail:
     failure.code = errno;
     if (write(failed, &failure, sizeof(failure)) < 0)
         _exit(126);
     _exit(127);
-}
-
-static void close_between(unsigned first, unsigned last)
-{
-    if (first > last || close_range(first, last, 0) == 0)
-        return;
-    for (unsigned fd = first; fd <= last && fd < MOST_FDS; fd++)
-        close((int)fd);
 }
 
 static int by_number(const void *a, const void *b)
@@ -359,6 +364,7 @@ static pid_t try_program(const struct supervise_plan *plan, bool plain, struct p
     pid_t pid = -1;
 
     *failure = (struct failure){.step = STEP_FORK};
+    *birth = (struct proc_birth){.copy = plan->born != NULL};
     if (pipe2(failed, O_CLOEXEC) == 0)
         pid = cage ? cage->fork(cage->policy, plain, birth) : fork();
     if (pid < 0) {
@@ -483,7 +489,7 @@ static bool over_limit(const struct supervise_plan *plan, struct watch *w,
     bool grown = !alone && (int16_t)(now - w->processes) > GROWN;
     bool whole = !alone && (w->sample % SCAN_EVERY == 0 || grown);
     size_t count = 1;
-    uint64_t held = whole ? resident_sum(w->all, &count) : resident_bytes(w->program);
+    uint64_t held = whole ? resident_sum(w->all, &count) : proc_resident_bytes(w->program);
     uint64_t stored =
         spec->disk_limit_bytes && (w->interval_ms > SAMPLE_MS || w->sample % DISK_EVERY == 0)
             ? stored_in(plan->tmp) + stored_in(spec->watch_dir)

@@ -19,6 +19,10 @@ struct supervise_plan {
     int in, out, err; /* become 0, 1, 2 of the program */
     int life;         /* read end; EOF: cutegen died or ends the program */
     int report;       /* write end: one struct supervise_report */
+    /* In the new process, confined, in place of exec: it continues as a copy of this one
+     * (confine/copier.h). NULL: exec. */
+    void (*born)(void *ctx);
+    void *born_ctx;
 };
 
 struct supervise_report {

@@ -20,6 +20,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { OPEN_FILES = 4096, LAST_CAPABILITY = 63, CLOEXEC_FLAG = 4 };
@@ -38,29 +39,63 @@ static unsigned namespaces_of(const struct confine_policy *p)
     return flags;
 }
 
-static pid_t clone_with(unsigned flags)
+/* fork(), so that libc and its atfork handlers know; then the namespaces, which the parent waits
+ * for. */
+static pid_t fork_into(unsigned flags)
 {
+    int told[2];
+    char done;
+    pid_t pid;
+
+    if (pipe2(told, O_CLOEXEC) != 0)
+        return -1;
+    pid = fork();
+    if (pid == 0) {
+        if (unshare((int)flags) != 0 || write(told[1], "", 1) != 1)
+            _exit(1);
+        close(told[0]);
+        close(told[1]);
+        return 0;
+    }
+    close(told[1]);
+    if (pid > 0 && read(told[0], &done, 1) != 1) {
+        waitpid(pid, NULL, 0);
+        pid = -1;
+    }
+    close(told[0]);
+    return pid;
+}
+
+static pid_t fork_with(unsigned flags, bool copy)
+{
+    if (copy)
+        return fork_into(flags);
     return (pid_t)syscall(SYS_clone, (unsigned long)flags | SIGCHLD, NULL, NULL, NULL, NULL);
 }
 
-pid_t confine_fork(const struct confine_policy *p, struct proc_birth *birth)
+static pid_t fork_confined(const struct confine_policy *p, bool copy, struct proc_birth *birth)
 {
     unsigned wanted = namespaces_of(p);
     pid_t pid;
 
-    *birth = (struct proc_birth){.uid = getuid(), .gid = getgid()};
+    *birth = (struct proc_birth){.copy = copy, .uid = getuid(), .gid = getgid()};
 
     /* Groups give access to devices; they cannot be dropped inside a user namespace. */
     if (!p->cuda)
         (void)!setgroups(0, NULL);
     birth->namespaces = wanted | CLONE_NEWUSER;
-    if (wanted && (pid = clone_with(birth->namespaces)) >= 0)
+    if (wanted && (pid = fork_with(birth->namespaces, copy)) >= 0)
         return pid;
     birth->namespaces = wanted; /* root where user namespaces are off */
-    if (wanted && (pid = clone_with(birth->namespaces)) >= 0)
+    if (wanted && (pid = fork_with(birth->namespaces, copy)) >= 0)
         return pid;
     birth->namespaces = 0;
     return fork();
+}
+
+pid_t confine_fork(const struct confine_policy *p, struct proc_birth *birth)
+{
+    return fork_confined(p, false, birth);
 }
 
 /* Drops them from the bounding set too: exec by root would restore them. */
@@ -172,7 +207,7 @@ static pid_t cage_fork(const void *policy, bool plain, struct proc_birth *birth)
 
     if (plain)
         p.off |= CONFINE_NAMESPACES;
-    return confine_fork(&p, birth);
+    return fork_confined(&p, birth->copy, birth);
 }
 
 static bool cage_enter(const void *policy, const struct proc_birth *birth, const char *tmp,

@@ -116,6 +116,9 @@ static bool start_process(struct oracle *o, const struct child_source *source, s
                               "--private",
                               o->config.cuda ? "--cuda" : NULL,
                               NULL};
+    if (!o->config.cuda) /* whose driver wants a process that began as one */
+        spec.copier =
+            arena_printf(o->a, "%.*scopier.py", (int)(path_base(script) - script), script);
     if (!o->plain)
         oracle_confine(&o->config, script, errors, o->a, &cage, &spec);
     if (child_obtain(source, "oracle", o->config.tag, &spec, &o->child, err))

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/proc.h"
 #include "confine/confine.h"
+#include "server/copiers.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -36,6 +37,7 @@ struct pool {
     struct pool_limits limits;
     struct pooled *all[MAX_POOLED];
     size_t count;
+    struct copiers *copiers;
     json_t *spare;   /* the last wish lent `once`, for which a spare is started; NULL: none */
     int64_t back_ms; /* when the last such loan ended */
 };
@@ -45,6 +47,7 @@ struct pool *pool_new(const struct pool_limits *limits)
     struct pool *pool = xmalloc(sizeof *pool);
 
     pool->limits = *limits;
+    pool->copiers = copiers_new(limits->idle_ms);
     return pool;
 }
 
@@ -92,7 +95,7 @@ static bool words_of(const json_t *wish, const char *key, struct arena *a, const
     return true;
 }
 
-static bool start(json_t *wish, struct child **out, struct error *err)
+static bool start(struct copiers *copiers, json_t *wish, struct child **out, struct error *err)
 {
     struct arena *a = arena_new();
     struct proc_spec spec = {
@@ -119,7 +122,7 @@ static bool start(json_t *wish, struct child **out, struct error *err)
 
     if (ok && !spec.argv[0])
         ok = error_set(err, ERROR_USE, "a wish without a program");
-    ok = ok && child_start(&spec, out, err);
+    ok = ok && (copiers_copy(copiers, wish, &spec, out) || child_start(&spec, out, err));
     arena_free(a);
     return ok;
 }
@@ -133,7 +136,7 @@ static struct pooled *add(struct pool *pool, json_t *wish, struct error *err)
         error_set(err, ERROR_MACHINE, "the server already has %d processes", MAX_POOLED);
         return NULL;
     }
-    if (!start(wish, &child, err))
+    if (!start(pool->copiers, wish, &child, err))
         return NULL;
     p = xmalloc(sizeof *p);
     p->child = child;
@@ -246,15 +249,29 @@ void pool_back(struct pool *pool, struct pooled *p, bool fit)
         end(p);
 }
 
-/* Is a spare missing, and is no timing in progress that its start could disturb? A client that
- * times has borrowed such a process; one with only a builder or an oracle is not yet timing. */
-static bool wants_spare(const struct pool *pool)
+/* Is no timing in progress that a start could disturb? A client that times has borrowed such a
+ * process; one with only a builder or an oracle is not yet timing. */
+static bool nothing_is_timed(const struct pool *pool)
 {
     for (size_t i = 0; i < pool->count; i++)
         if (pool->all[i]->state == LENT && json_bool_or(pool->all[i]->wish, "once", false))
             return false;
-    return pool->spare && count_waiting(pool, pool->spare) <
-                              waiting_limit(json_string_or(pool->spare, "kind", ""));
+    return true;
+}
+
+static bool nothing_is_lent(const struct pool *pool)
+{
+    for (size_t i = 0; i < pool->count; i++)
+        if (pool->all[i]->state == LENT)
+            return false;
+    return true;
+}
+
+static bool wants_spare(const struct pool *pool)
+{
+    return nothing_is_timed(pool) && pool->spare &&
+           count_waiting(pool, pool->spare) <
+               waiting_limit(json_string_or(pool->spare, "kind", ""));
 }
 
 static void add_spares(struct pool *pool)
@@ -270,34 +287,16 @@ static void add_spares(struct pool *pool)
 
 int pool_wait_ms(const struct pool *pool)
 {
-    return wants_spare(pool) ? QUIET_MS : TEND_MS;
+    return wants_spare(pool) || copiers_wanted(pool->copiers) ? QUIET_MS : TEND_MS;
 }
 
 /* ---- tending ------------------------------------------------------------- */
-
-static uint64_t resident_of(int pid)
-{
-    char path[64], text[128];
-    unsigned long pages = 0;
-    ssize_t n;
-    int fd;
-
-    snprintf(path, sizeof path, "/proc/%d/statm", pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return 0;
-    n = read(fd, text, sizeof text - 1);
-    close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    return sscanf(text, "%*u %lu", &pages) == 1 ? (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE)
-                                                : 0;
-}
 
 /* Memory of the process and its children: a builder's second process uses more than the builder. */
 static uint64_t resident_bytes(int pid)
 {
     char path[64], list[512], *at = list;
-    uint64_t sum = resident_of(pid);
+    uint64_t sum = proc_resident_bytes(pid);
     ssize_t n = 0;
     int fd;
 
@@ -309,7 +308,7 @@ static uint64_t resident_bytes(int pid)
     }
     list[n > 0 ? n : 0] = '\0';
     for (long child; (child = strtol(at, &at, 10)) > 0;)
-        sum += resident_of((int)child);
+        sum += proc_resident_bytes((int)child);
     return sum;
 }
 
@@ -342,7 +341,7 @@ static void end_too_many(struct pool *pool)
 
 static void end_too_big(struct pool *pool)
 {
-    uint64_t sum = 0;
+    uint64_t sum = copiers_memory(pool->copiers);
 
     for (size_t i = 0; i < pool->count; i++)
         if (pool->all[i]->state == WAITING)
@@ -385,10 +384,12 @@ void pool_tend(struct pool *pool)
     }
     pool->count = kept;
     add_spares(pool);
+    copiers_tend(pool->copiers, nothing_is_timed(pool), nothing_is_lent(pool));
 }
 
 void pool_trim(struct pool *pool)
 {
+    copiers_trim(pool->copiers);
     json_decref(pool->spare);
     pool->spare = NULL;
     for (size_t i = 0; i < pool->count; i++)
@@ -406,13 +407,14 @@ void pool_free(struct pool *pool)
         pool_tend(pool);
         usleep(1000);
     }
+    copiers_free(pool->copiers);
     xfree(pool);
 }
 
 json_t *pool_status(const struct pool *pool)
 {
     static const char *const states[] = {"lent", "waiting", "ending"};
-    json_t *list = json_array();
+    json_t *list = json_array(), *copiers = copiers_status(pool->copiers);
 
     for (size_t i = 0; i < pool->count; i++) {
         const struct pooled *p = pool->all[i];
@@ -424,5 +426,7 @@ json_t *pool_status(const struct pool *pool)
                       p->uses, "seconds", (json_int_t)((clock_ms() - p->since_ms) / 1000),
                       "resident_mib", (json_int_t)(resident_bytes(pool_pid(p)) >> 20)));
     }
+    json_array_extend(list, copiers);
+    json_decref(copiers);
     return list;
 }

@@ -299,6 +299,28 @@ static const char *wish_key(const json_t *wish, const struct proc_spec *spec, st
     return arena_strdup(a, hex);
 }
 
+/* Copies have the interpreter, the environment and the modules in common; what each is confined to
+ * is its own. */
+static void add_copier(json_t *wish, const char *script, struct arena *a)
+{
+    const char *program = json_string_value(json_array_get(json_object_get(wish, "argv"), 0));
+    struct error ignored = {0};
+    struct hash h = hash_init();
+    char *module, hex[65];
+
+    if (!program || !home_program("cutegen-copier.so", a, &module, &ignored))
+        return;
+    hash_add_text(&h, text_of(program));
+    hash_add_text(&h, text_of(json_line(json_object_get(wish, "env"), a)));
+    add_file(&h, program);
+    add_file(&h, module);
+    add_folder_of(&h, script, a);
+    hash_hex(&h, hex);
+    json_object_set_new(wish, "copies", json_string(hex));
+    json_object_set_new(wish, "copier",
+                        json_pack("[s, s, s, s, s, s]", program, "-I", "-B", "-u", script, module));
+}
+
 static json_t *make_wish(const char *kind, const char *tag, const struct proc_spec *spec,
                          struct arena *a)
 {
@@ -322,6 +344,8 @@ static json_t *make_wish(const char *kind, const char *tag, const struct proc_sp
                      (int)(strcmp(kind, "runner") == 0));
     json_object_set_new(wish, "tmp_in_memory", json_boolean(spec->tmp_in_memory));
     json_object_set_new(wish, "disk_limit", json_integer((json_int_t)spec->disk_limit_bytes));
+    if (spec->copier && program)
+        add_copier(wish, spec->copier, a);
     if (spec->cage)
         json_object_set_new(wish, "confine", spec->cage->json(spec->cage->policy));
     json_object_set_new(wish, "key", json_string(wish_key(wish, spec, a)));

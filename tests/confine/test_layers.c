@@ -88,24 +88,27 @@ static void run_attempts(const struct confine_policy *p, const struct world *w, 
             o->result[o->at] = attempt_at(o->at)->run(w) ? WORKED : HELD;
 }
 
-/* Every role, and those that may use a GPU once more with what libcuda needs. */
+/* Every role; those that may use a GPU once more with what libcuda needs; and what is made as a
+ * copy (confine/copier.h). */
 struct cage_case {
     enum confine_role role;
-    bool cuda;
+    bool cuda, copy;
 };
 static const struct cage_case cages[] = {
-    {ROLE_BUILDER, false},  {ROLE_PLANNER, false}, {ROLE_SIMTC, false}, {ROLE_COMPILER, false},
-    {ROLE_RUNNER, false},   {ROLE_ORACLE, false},  {ROLE_GUEST, false}, {ROLE_WORKSHOP, false},
-    {ROLE_RUNNER, true},    {ROLE_ORACLE, true},   {ROLE_GUEST, true},  {ROLE_WORKSHOP, true},
-    {ROLE_COMPOSER, false},
+    {ROLE_BUILDER, false, false},  {ROLE_PLANNER, false, false},  {ROLE_SIMTC, false, false},
+    {ROLE_COMPILER, false, false}, {ROLE_RUNNER, false, false},   {ROLE_ORACLE, false, false},
+    {ROLE_GUEST, false, false},    {ROLE_WORKSHOP, false, false}, {ROLE_RUNNER, true, false},
+    {ROLE_ORACLE, true, false},    {ROLE_GUEST, true, false},     {ROLE_WORKSHOP, true, false},
+    {ROLE_COMPOSER, false, false}, {ROLE_ORACLE, false, true},    {ROLE_ORACLE, true, true},
 };
-_Static_assert(ARRAY_LEN(cages) == CONFINE_ROLES + 4, "a role without a row");
+_Static_assert(ARRAY_LEN(cages) == CONFINE_ROLES + 6, "a role without a row");
 
 static const char *cage_name(const struct cage_case *c)
 {
     static char name[32];
 
-    snprintf(name, sizeof name, "%s%s", confine_role_name(c->role), c->cuda ? " on CUDA" : "");
+    snprintf(name, sizeof name, "%s%s%s", confine_role_name(c->role), c->cuda ? " on CUDA" : "",
+             c->copy ? ", a copy" : "");
     return name;
 }
 
@@ -124,6 +127,15 @@ static bool seals(enum confine_role role)
            role == ROLE_GUEST || role == ROLE_COMPOSER;
 }
 
+static pid_t fork_case(const struct cage_case *c, const struct confine_policy *p,
+                       struct proc_birth *birth)
+{
+    struct proc_cage cage;
+
+    *birth = (struct proc_birth){.copy = c->copy};
+    return confine_cage(p, &cage)->fork(p, false, birth);
+}
+
 /* In a child of its own: forking into a policy changes the caller too. */
 static _Noreturn void confined_child(const struct cage_case *c, unsigned off, bool refused,
                                      const struct world *w, struct outcome *o)
@@ -139,7 +151,7 @@ static _Noreturn void confined_child(const struct cage_case *c, unsigned off, bo
     p.off = off;
     if (refused)
         refuse_namespaces();
-    pid = confine_fork(&p, &birth);
+    pid = fork_case(c, &p, &birth);
     if (pid == 0) {
         if (!confine_enter(&p, &birth, NULL, &o->report, &err) ||
             (seals(c->role) && !confine_seal(CONFINE_NO_EXEC, &err))) {
@@ -357,7 +369,7 @@ static void every_role_holds_where_namespaces_are_refused(void **state)
 static int with_neither(const struct world *w)
 {
     struct confine_report none = {.seccomp = true, .no_new_privs = true, .capabilities = true};
-    const struct cage_case guest = {ROLE_GUEST, false};
+    const struct cage_case guest = {ROLE_GUEST, false, false};
     int worked = try_role(&guest, CONFINE_LANDLOCK | CONFINE_NAMESPACES, false, w, true);
 
     return worked == 0 || confine_holds_files(&none);
@@ -603,7 +615,7 @@ static int cuda_begins(const struct world *w)
             policy_of(&cages[i], w, a, &p);
             p.off = offs[k];
             fflush(NULL);
-            pid = confine_fork(&p, &birth);
+            pid = fork_case(&cages[i], &p, &birth);
             if (pid == 0)
                 _exit(confine_enter(&p, &birth, NULL, &report, &err) ? as_libcuda() : 2);
             waitpid(pid, &status, 0);

@@ -108,7 +108,6 @@ refused_all()
         grep -q "these were done: .*, no others" <<<"$said" && ! grep -q "<$k>" <<<"$said" && ! grep -q swordfish <<<"$said"
         ok "refused as a task: ${attempts[k]}" $? "$said"
     done
-    rm -f "$work/tasks/one"/attempt*.py
 }
 
 refused "reads a key in the home"         "open('$HOME/.ssh/id').read()"
@@ -174,6 +173,22 @@ grep -q "$work/tasks/one/task.py:2: " <<<"$said"
 ok "is not lent to a task without it" $? "$said"
 "$program" server status --json | grep -q '"oracle"'
 ok "these came from the warm server" $?
+
+# ---- copies of a process that has imported PyTorch (oracle/copier.py) ---------------------------
+for i in $(seq 1200); do
+    "$program" server status --json | grep -q '"copier", *"state": *"waiting"' && break
+    sleep 0.5
+done
+ok "the server keeps a copier" $((i == 1200)) "$("$program" server status --json)"
+uses() { "$program" server status --json | sed -n 's/.*"copier"[^}]*"uses": *\([0-9]*\).*/\1/p'; }
+before=$(uses)
+refused_all
+task "$work/tasks/one/task.py" "import beside, os, tempfile" "assert beside.ONE == 1" "here = os.path.dirname(__file__)" \
+    "assert os.listdir(here) and open(os.path.join(here, 'beside.py')).read()" "tempfile.TemporaryFile().write(b'x')" \
+    "assert os.path.expanduser('~') != '$HOME' and 'PLANTED_WORD' not in os.environ"
+allowed "a task that a copy loads has what any task has" "$work/tasks/one/task.py"
+[ "$(uses)" -gt "$before" ]
+ok "these were copies" $? "$before, $(uses)"
 
 echo "1..$n"
 exit $failed
