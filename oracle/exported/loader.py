@@ -203,15 +203,15 @@ class Export:
         self.upstream = self.table["upstream"]  # of a backward: the last arguments are gradients of Model's results
         self.argument_tensors = sum(t["role"] == "input" for t in self.inputs) - self.upstream
         self.held = [t["name"].split(".") for t in self.inputs if t["role"] != "input"]
-        self.dtypes = [DTYPES[t["dtype"]] for t in self.inputs]
+        self.dtypes = [[DTYPES[t["dtype"]] for t in case["inputs"]] for case in self.cases]
         self.shapes = [[tuple(t["shape"]) for t in case["inputs"]] for case in self.cases]
-        self.forward_dtypes = self._without_upstream(self.dtypes)
+        self.forward_dtypes = [self._without_upstream(dtypes) for dtypes in self.dtypes]
         self.forward_shapes = [self._without_upstream(shapes) for shapes in self.shapes]
         self.strides = [[tuple(t["strides"]) for t in case["inputs"]] for case in self.cases]
         self.outs = [[(tuple(t["shape"]), tuple(t["strides"]), DTYPES[t["dtype"]]) for t in case["outputs"]] for case in self.cases]
         self.scalars = [[s["value"] for s in case["scalars"]] for case in self.cases]
         self.alignment = self.table["alignment"]
-        self.kinds = [list(zip(shapes, self.dtypes, strides)) for shapes, strides in zip(self.shapes, self.strides)]
+        self.kinds = [list(zip(*kinds)) for kinds in zip(self.shapes, self.dtypes, self.strides)]
         parameters = list(inspect.signature(reference.Model.forward).parameters.values())[1:]
         self.parameters = [(p.name, p.default is not p.empty, p.default) for p in parameters]
         self.spread = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
@@ -465,14 +465,15 @@ class Export:
         """The number of the case that was judged with these tensors, or -1. Without upstream gradients: those follow from
         the rest. No two cases have the same."""
         whole = len(tensors) == len(self.inputs)
-        for t, dtype in zip(tensors, self.dtypes if whole else self.forward_dtypes):
-            if t.dtype != dtype or t.layout != torch.strided:
+        for t in tensors:
+            if t.layout != torch.strided:
                 return -1
-        for number, shapes in enumerate(self.shapes if whole else self.forward_shapes):
+        shapes, dtypes = (self.shapes, self.dtypes) if whole else (self.forward_shapes, self.forward_dtypes)
+        for number in range(len(shapes)):
             if only >= 0 and number != only:
                 continue
-            for t, shape in zip(tensors, shapes):
-                if t.shape != shape:
+            for t, shape, dtype in zip(tensors, shapes[number], dtypes[number]):
+                if t.shape != shape or t.dtype != dtype:
                     break
             else:
                 return number
@@ -526,11 +527,17 @@ class Export:
         inputs, dtypes, table = self.inputs, self.dtypes, self.shapes
         if len(tensors) < len(inputs):
             inputs, dtypes, table = self._without_upstream(inputs), self.forward_dtypes, self.forward_shapes
-        for t, dtype, info in zip(tensors, dtypes, inputs):
+        for k, (t, info) in enumerate(zip(tensors, inputs)):
             if t.layout != torch.strided:
                 return ValueError(f"this kernel takes {info['name']} as a dense tensor, got {t.layout}: .to_dense()")
-            if t.dtype != dtype:
-                return ValueError(f"this kernel takes {info['name']} as {dtype}, got {t.dtype}: it was judged in that type only (no .half())")
+            judged = list(dict.fromkeys(str(known[k]) for known in dtypes))
+            if str(t.dtype) not in judged:
+                only = "that type" if len(judged) == 1 else "those types"
+                return ValueError(f"this kernel takes {info['name']} as {' or '.join(judged)}, got {t.dtype}: it was judged in {only} only (no .half())")
+        table = [shapes for shapes, known in zip(table, dtypes) if all(t.dtype == dtype for t, dtype in zip(tensors, known))]
+        if not table:
+            got = ", ".join(f"{info['name']} as {t.dtype}" for t, info in zip(tensors, inputs))
+            return ValueError(f"this kernel was not judged with {got} together; use Model, or judge that with cutegen")
         if self.training_counts and model is not None and model.training != self.training:
             mode = ("eval", "train")
             return ValueError(
@@ -646,7 +653,7 @@ class Export:
         number, first = self._case(ins), self.argument_tensors
         if number < 0 or self.cases[number].get("call") != call:
             return None
-        kinds = zip(self.dtypes[first : first + self.upstream], self.shapes[number][first : first + self.upstream])
+        kinds = zip(self.dtypes[number][first : first + self.upstream], self.shapes[number][first : first + self.upstream])
         given = [g for g in grads if g is None or g.is_floating_point()]
         filled = [torch.zeros(s, dtype=d, device=ins[0].device) if g is None else g for g, (d, s) in zip(given, kinds)]
         made = self.operator(*ins[:first], *filled, *ins[first:])

@@ -39,6 +39,12 @@ static bool recognise(const struct task *task, const struct device *device, stru
                       struct work *w)
 {
     w->match = (struct match){.why_not = "the description has no operator graph"};
+    w->match.refused = json_string_or(task->description, "other_dtypes", NULL);
+    if (w->match.refused) { /* a recipe writes the dtypes of one graph into the kernel */
+        w->match.why_not = w->match.refused =
+            arena_printf(a, "one dtype for each input, and %s", w->match.refused);
+        return false;
+    }
     if (!task->description || !graph_read(task->description, a, &w->graph, &w->match.why_not)) {
         w->match.refused = w->match.why_not;
         return false;

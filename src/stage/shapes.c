@@ -189,9 +189,21 @@ bool stage_shape(struct stage *st, int shape, struct arena *a, struct task *out,
     return true;
 }
 
+/* In words, the first input that has another dtype in `one`; NULL: none has. */
+static const char *other_dtype(const struct task *first, const struct task *one, const char *label,
+                               struct arena *a)
+{
+    for (int i = 0; i < first->in_count && i < one->in_count; i++)
+        if (strcmp(first->in[i].dtype, one->in[i].dtype) != 0)
+            return arena_printf(a, "at %s %s is %s, otherwise %s", label, one->in[i].name,
+                                one->in[i].dtype, first->in[i].dtype);
+    return NULL;
+}
+
 bool shapes_describe(struct stage *st, struct arena *a, struct task *out, struct error *err)
 {
     double most = out->bytes_min;
+    const char *dtypes = NULL;
     struct task *one;
 
     if (!add_variants(st, (int)json_int_or(out->description, "variants", 1), err))
@@ -206,8 +218,13 @@ bool shapes_describe(struct stage *st, struct arena *a, struct task *out, struct
             most = one->bytes_min;
             st->shape_main = i;
         }
+        dtypes = dtypes ? dtypes : other_dtype(out, one, st->shapes[i].label, a);
     }
-    return stage_shape(st, st->shape_main, a, out, err);
+    if (!stage_shape(st, st->shape_main, a, out, err))
+        return false;
+    if (dtypes)
+        json_object_set_new(out->description, "other_dtypes", json_string(dtypes));
+    return true;
 }
 
 int stage_shape_count(const struct stage *st)

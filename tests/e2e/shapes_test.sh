@@ -50,6 +50,18 @@ ok "show lists them" grep -q "ROWS=8 " shown
 "$program" resume last --depth 2 --no-report >result 2>log
 ok "a resumed run keeps its shapes" bash -c "'$program' show last --json | grep -q 'ROWS=64'"
 
+# ---- a type of each shape ----
+cat >types.py <<'END'
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+def get_inputs_list():
+    return [[torch.randn(64)], [torch.randn(32).half()]]
+END
+"$program" run types.py --no-report >result 2>log
+ok "the built-in engineer says that it writes one type" grep -qi 'one dtype for each input, and at inputs 1 x is f16, otherwise f32' result log
+
 # right for 64 rows alone
 cat >fixed.cu <<'END'
 #include <cutegen/kernel.h>

@@ -70,6 +70,30 @@ END
 ok "each shape runs with the number it was judged with, gradients too" '^1000 2.0 True 500 3.0 True ' "$(tr '\n' ' ' <<<"$facts")"
 for call in '500 2.0' '500 4.0' '1000 3.0'; do ok "$call is refused" "^$call (this kernel|this combination)" "$facts"; done
 
+# ---- a type of each shape -----------------------------------------------------------------
+"$program" eval "$here/words.py" "$here/words.cu" --draws 2 >"$work/run" 2>&1
+"$program" export last --output "$work/words" >/dev/null 2>&1
+facts=$(python - "$work/words" <<'END'
+import os, sys, torch
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(sys.argv[1]))
+import words
+for n, dtype in ((1000, torch.float32), (500, torch.int32), (500, torch.float32), (1000, torch.int32), (1000, torch.float64)):
+    x = torch.arange(n, dtype=dtype)
+    try:
+        y = words.ModelNew()(x)
+        print(n, dtype, y.dtype == dtype and torch.equal(x, y))
+    except ValueError as err:
+        print(n, dtype, err)
+print(words.get_inputs()[0].shape)
+END
+)
+ok "each shape runs with the type it was judged with" '^1000 torch.float32 True 500 torch.int32 True ' "$(tr '\n' ' ' <<<"$facts")"
+ok "a type that another shape was judged with is refused" '^500 torch.float32 .*judged for x of shape .1000., got .500.' "$facts"
+ok "and so is the main shape with the other's" '^1000 torch.int32 .*judged for x of shape .500., got .1000.' "$facts"
+ok "a type that none was judged with is refused with those that were" '^1000 torch.float64 .*torch.float32 or torch.int32, got' "$facts"
+ok "a task without get_inputs() has that of its first shape" '^torch.Size..1000..$' "$facts"
+
 # ---- a constant that the forward uses --------------------------------------------------------
 said=$(exported constant "$here/constant.py" --shapes N=1000,64)
 ok "a shape at which reference.py is another function is left out, and named" '^left out +N=64:' "$said"
