@@ -530,10 +530,10 @@ class Export:
         for k, (t, info) in enumerate(zip(tensors, inputs)):
             if t.layout != torch.strided:
                 return ValueError(f"this kernel takes {info['name']} as a dense tensor, got {t.layout}: .to_dense()")
-            judged = list(dict.fromkeys(str(known[k]) for known in dtypes))
-            if str(t.dtype) not in judged:
-                only = "that type" if len(judged) == 1 else "those types"
-                return ValueError(f"this kernel takes {info['name']} as {' or '.join(judged)}, got {t.dtype}: it was judged in {only} only (no .half())")
+            types = list(dict.fromkeys(str(known[k]) for known in dtypes))
+            if str(t.dtype) not in types:
+                only = "that type" if len(types) == 1 else "those types"
+                return ValueError(f"this kernel takes {info['name']} as {' or '.join(types)}, got {t.dtype}: it was judged in {only} only (no .half())")
         table = [shapes for shapes, known in zip(table, dtypes) if all(t.dtype == dtype for t, dtype in zip(tensors, known))]
         if not table:
             got = ", ".join(f"{info['name']} as {t.dtype}" for t, info in zip(tensors, inputs))

@@ -69,10 +69,11 @@ static void print_export(const struct cli *cli, const struct export_summary *s)
                "          cutegen export %s --device cuda:0\n",
                s->scaled, s->run_id);
     if (s->left_out)
-        printf("left out  %s: judged, but the code that was built there is another, reference.py is "
-               "another function there (its constants are the main shape's), or another call of "
-               "these sizes is exported\n",
-               s->left_out);
+        printf(
+            "left out  %s: judged, but the code that was built there is another, reference.py is "
+            "another function there (its constants are the main shape's), or another call of "
+            "these sizes is exported\n",
+            s->left_out);
     if (s->record_path)
         printf("record    %s\n", s->record_path);
 }
