@@ -33,7 +33,7 @@ def planted(reference: list[torch.Tensor], truth: list[torch.Tensor], rules: Rul
         wanted, real = (t.contiguous().reshape(-1)[begin : begin + MOST] for t in (reference[k], truth[k]))
         got = wanted.clone()
         if size and (_off_by_far(got, wanted, real) if got.dtype.is_floating_point else _another(got, wanted, real)):
-            return compare_output("a planted error", got, wanted, real, rules, explain=False)
+            return compare_output("a planted error", got, wanted, real, rules.of(k), explain=False)
     return None
 
 

@@ -63,6 +63,10 @@ class Rules:
     operators: int
     compute: torch.dtype  # sums are made in this type: float32 for 16-bit types
     tf32: bool = False  # factors of float32 products may be TF32
+    computes: tuple[torch.dtype, ...] = ()  # `compute` of each output, where they differ
+
+    def of(self, output: int) -> Rules:
+        return replace(self, compute=self.computes[output], computes=()) if self.computes else self
 
     def strict(self) -> Rules:
         return replace(self, tf32=False)

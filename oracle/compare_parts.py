@@ -278,8 +278,8 @@ class _Work:
         self.usable = True
         self.canary: dict[str, Any] | None = None
         self.tallies = [
-            Tally(name, b.dtype, b.tensor().numel(), session.rules)
-            for name, b in zip(session.output_names, session.out_buffers)
+            Tally(name, b.dtype, b.tensor().numel(), session.rules.of(k))
+            for k, (name, b) in enumerate(zip(session.output_names, session.out_buffers))
         ]
 
     def turned_down(self) -> bool:

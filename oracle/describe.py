@@ -283,7 +283,6 @@ class Analysis:
         """Of the longest sum there is, and three more like it: what a long way of operators makes of its rounding is
         measured (noise.py), not assumed."""
         terms, longest, count = 0, 0, 0
-        wide = False
         for _, node in self.graph.operators():
             if node.name in VIEWS | SAME | FACTORIES:
                 continue
@@ -291,9 +290,29 @@ class Analysis:
             terms += length if length > 1 else 0
             longest = max(longest, length)
             count += MAX_OPERATORS if node.name == "recurrent" else 1  # of each step
-            wide |= bool(node.parts) and node.parts[0]["dtype"] == "f64"
-        compute = torch.float64 if wide else torch.float32
-        return Rules(max(min(terms, SUMS * longest), 1), min(max(count, 1), MAX_OPERATORS), compute)
+        computes = self._computes()
+        compute = torch.float64 if set(computes) == {torch.float64} else torch.float32
+        return Rules(max(min(terms, SUMS * longest), 1), min(max(count, 1), MAX_OPERATORS), compute, computes=computes)
+
+    def _computes(self) -> tuple[torch.dtype, ...]:
+        """For each output: f64 if all arithmetic on the way to it is; 16 bits are computed in f32. A narrower type counts once
+        something is computed with it: as the type of a result it does not."""
+        kinds: list[set[str]] = []
+        narrowed: list[set[str]] = []
+        for node in self.nodes:
+            sources = [s for s in node.sources() if s < len(kinds)]
+            found, short = (set[str]().union(*(of[s] for s in sources)) for of in (kinds, narrowed))
+            own = {part["dtype"] for part in node.parts} if node.op not in ("input", "constant") else set()
+            if node.name not in MOVES:
+                found, short = found | short | own, set()
+            elif any(part["dtype"] == "f64" for s in sources for part in self.nodes[s].parts):
+                short |= own
+            kinds.append(found)
+            narrowed.append(short)
+        return tuple(
+            torch.float64 if "f64" in kinds[n] and not kinds[n] & {"f32", "f16", "bf16"} else torch.float32
+            for n, _ in self.graph.outputs
+        )
 
     def factors(self) -> dict[int, int]:
         """Inputs whose elements are multiplied with each other, as they are, and how many of them make one result."""

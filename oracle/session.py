@@ -367,10 +367,24 @@ class Session(Loaded):
         return found.off if found else None
 
     def rounding(self, drawn: Draw, truth: list[torch.Tensor], strict: bool = False) -> Rounding | None:
-        """By runs with noise, and by runs that push operators which jump to either side: jumps.py."""
+        """By runs with noise, and by runs that push operators which jump to either side: jumps.py. Outputs that are computed in
+        f64 have runs of their own."""
+        kinds = [self.rules.of(k).compute for k in range(len(truth))]
+        made = {kind: self._rounding(drawn, truth, strict, kind) for kind in set(kinds)}
+        if None in made.values():
+            return None
+        found = Rounding({}, {})
+        for k, kind in enumerate(kinds):
+            own = made[kind]
+            assert own
+            found.off |= {k: own.off[k]} if k in own.off else {}
+            found.others |= {k: own.others[k]} if k in own.others else {}
+        return found
+
+    def _rounding(self, drawn: Draw, truth: list[torch.Tensor], strict: bool, kind: torch.dtype) -> Rounding | None:
         runs = runs_for(max(t.numel() for t in truth))
-        terms, stored = longest_sums(self.graph), stored_roundoff(self.graph)
-        summed = ROUNDOFF[self.rules.compute]
+        terms, summed = longest_sums(self.graph), ROUNDOFF[kind]
+        stored = summed if kind == torch.float64 else stored_roundoff(self.graph)
         where, run_there = truth[0].device, run_double if truth[0].device.type == self.device.type else run_double_on_host
         tf32 = self.rules.tf32 and not strict and self.device.type == "cpu"
         short = short_factors(*self.tf32) if tf32 else frozenset()
@@ -454,7 +468,7 @@ class Session(Loaded):
 
         outputs = [
             compare_output(
-                name, m, r, t, self.rules, noise=functools.partial(noise, k), others=functools.partial(others, k)
+                name, m, r, t, self.rules.of(k), noise=functools.partial(noise, k), others=functools.partial(others, k)
             )
             for k, (name, m, r, t) in enumerate(zip(self.output_names, made, wanted, truth))
         ]

@@ -449,6 +449,56 @@ def get_init_inputs():
             self.assertGreater(needed, 0)
 
 
+class Doubles(unittest.TestCase):
+    """What is computed in f64 is judged as f64, whatever type it ends in; what has f32 before it, as f32."""
+
+    TASK = """
+import torch, torch.nn as nn
+class Model(nn.Module):
+    def forward(self, x):
+        y = x.double()
+        y = y - y.mean(1, keepdim=True)
+        z = torch.tanh(x @ x.t()).double()
+        return y.pow(2).mean(1), y.pow(3).sum(1).float(), z.mean(1), (z * y.mean()).sum(1)
+def get_inputs():
+    return [torch.rand(40, 65) + 3]
+def get_init_inputs():
+    return []
+"""
+
+    @staticmethod
+    def forward(x: torch.Tensor, kind: torch.dtype) -> list[torch.Tensor]:
+        """The same, with sums in another order, and computed in `kind`."""
+        order = torch.arange(64, -1, -1)
+        y = x.to(kind)
+        y = y - y[:, order].sum(1, keepdim=True) / 65
+        z = torch.tanh(x[:, order] @ x[:, order].t()).to(kind)
+        made = [(y * y)[:, order].sum(1) / 65, (y * y * y)[:, order].sum(1), z.sum(1) / 40, (z * y.mean()).sum(1)]
+        return [m.float() if k == 1 else m.double() for k, m in enumerate(made)]
+
+    def test_f32_passes_only_where_the_task_computes_in_it(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "doubles.py"
+            path.write_text(self.TASK)
+            session = Session({"do": "load", "task": str(path), "device": "cpu"})
+            for seed in range(12):
+                drawn = session.make(f"{seed * 7919 + 13:08x}", "task")
+                reference, truth, _ = session.answers(drawn)
+                found = session.noise(drawn, truth)
+                assert found
+
+                def judged(got: list[torch.Tensor]) -> list[bool]:
+                    return [
+                        passes(compare_output(
+                            "", g, r, t, session.rules.of(k), explain=False, noise=lambda strict=False, k=k: found.get(k)))
+                        for k, (g, r, t) in enumerate(zip(got, reference, truth))
+                    ]
+
+                self.assertEqual(judged(self.forward(drawn.tensors[0], torch.float64)), [True] * 4, f"seed {seed}")
+                self.assertEqual(judged(self.forward(drawn.tensors[0], torch.float32))[:3], [False, False, True], f"seed {seed}")
+            session.release()
+
+
 class Mixed(unittest.TestCase):
     TASK = """
 import torch, torch.nn as nn, torch.nn.functional as F
