@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import torch
 
+from .formulas_images import wide
+
 LEAF = 64
 MOST_PRIME = 4096  # points of a transform that has no factors
 NONE, BY_ROOT, BY_N = 0, 1, 2  # how ATen numbers norms
@@ -154,7 +156,7 @@ def _angles(rows: int, columns: int, n: int, like: Any) -> Any:
     """2 pi (row * column mod n) / n, in [-pi, pi]."""
     k = (torch.arange(rows, device=like.device).reshape(-1, 1) * torch.arange(columns, device=like.device)) % n
     k = torch.where(2 * k > n, k - n, k)
-    return k.to(torch.float32) * (2 * math.pi / n)
+    return k.to(wide(like)) * (2 * math.pi / n)
 
 
 def _factor(n: int) -> int:
@@ -192,7 +194,7 @@ def _last(x: Pair, sign: int, real: bool = False) -> Pair:
 
 
 def _along(x: Pair, dim: int, sign: int, real: bool = False) -> Pair:
-    moved = Pair(*(v.float().movedim(dim, -1) for v in x))
+    moved = Pair(*(v.to(wide(v)).movedim(dim, -1) for v in x))
     made = _last(moved, sign, real)
     return Pair(*(v.movedim(-1, dim) for v in made))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from .formulas_images import _sizes, _source
+from .formulas_images import _sizes, _source, wide
 from .formulas_scatter import scatter_add
 
 # ---- convolutions -----------------------------------------------------------------------------
@@ -68,7 +68,7 @@ def adaptive_avg_pool(g: Any, x: Any) -> Any:
         first, end = k * size // out, ((k + 1) * size + out - 1) // out
         i = _at(size, g)
         inside = (i >= first.unsqueeze(1)) & (i < end.unsqueeze(1))
-        g = _back_along(g, d, inside.to(torch.float32) / (end - first).unsqueeze(1).to(torch.float32))
+        g = _back_along(g, d, inside.to(wide(g)) / (end - first).unsqueeze(1).to(wide(g)))
     return g
 
 
@@ -83,8 +83,8 @@ def avg_pool(dims: int) -> Any:
             i = _at(size, g)
             inside = (i >= first.unsqueeze(1)) & (i < end.unsqueeze(1))
             count = end - first if pads_count else torch.clamp(end, max=size) - torch.clamp(first, min=0)
-            part = inside.to(torch.float32)
-            g = _back_along(g, d, part if divisor else part / count.unsqueeze(1).to(torch.float32))
+            part = inside.to(wide(g))
+            g = _back_along(g, d, part if divisor else part / count.unsqueeze(1).to(wide(g)))
         return g / divisor if divisor else g
 
     return formula
@@ -99,7 +99,7 @@ def linear(dims: int) -> Any:
             at = torch.clamp(_source(inner, g.shape[d], align, given[k], g), min=0.0)
             low = torch.clamp(at.to(torch.int64), max=inner - 1)
             high = torch.clamp(low + 1, max=inner - 1)
-            part = (at - low.to(torch.float32)).unsqueeze(1)
+            part = (at - low.to(wide(g))).unsqueeze(1)
             i = _at(inner, g)
             zero = torch.zeros_like(part)
             g = _back_along(g, d, torch.where(i == low.unsqueeze(1), 1 - part, zero) + torch.where(i == high.unsqueeze(1), part, zero))
@@ -116,7 +116,7 @@ def nearest(dims: int, exact: bool) -> Any:
             inner = whole[d]
             at = _at(g.shape[d], g).to(torch.float32)
             at = torch.floor((at + 0.5 if exact else at) * (1.0 / given[k] if given[k] else inner / g.shape[d])).to(torch.int64)
-            g = _back_along(g, d, (_at(inner, g) == torch.clamp(at, max=inner - 1).unsqueeze(1)).to(torch.float32))
+            g = _back_along(g, d, (_at(inner, g) == torch.clamp(at, max=inner - 1).unsqueeze(1)).to(wide(g)))
         return g
 
     return formula
@@ -132,7 +132,7 @@ def padded(dims: int, mirror: bool) -> Any:
                 at = torch.abs(at)
                 at = torch.where(at > size - 1, 2 * (size - 1) - at, at)
             at = torch.clamp(at, 0, size - 1)
-            g = _back_along(g, d, (_at(size, g) == at.unsqueeze(1)).to(torch.float32))
+            g = _back_along(g, d, (_at(size, g) == at.unsqueeze(1)).to(wide(g)))
         return g
 
     return formula
@@ -153,7 +153,7 @@ def max_pool(dims: int) -> Any:
 def embedding_dense(g: Any, index: Any, words: int, padding: int, by_frequency: bool) -> Any:
     flat, rows = index.reshape(-1), g.reshape(index.numel(), -1)
     if by_frequency:
-        counts = scatter_add(torch.zeros([words], dtype=torch.float32, device=g.device), 0, flat, torch.ones_like(flat).to(torch.float32))
+        counts = scatter_add(torch.zeros([words], dtype=wide(g), device=g.device), 0, flat, torch.ones_like(flat).to(wide(g)))
         rows = (rows / torch.index_select(counts, 0, flat).unsqueeze(1)).to(g.dtype)
     if padding >= 0:
         rows = torch.where((flat == padding).unsqueeze(1), torch.zeros_like(rows), rows)

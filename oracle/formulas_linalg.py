@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 
+from .formulas_images import wide
+
 MOST = 64  # rows
 
 
@@ -62,7 +64,7 @@ def _diagonal(a: Any) -> Any:
 def _solved(a: Any, b: Any) -> Any:
     lead = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = a.expand(*lead, *a.shape[-2:]), b.expand(*lead, *b.shape[-2:])
-    a, b, _ = _eliminated(a.float(), b.float(), True)
+    a, b, _ = _eliminated(a.to(wide(a)), b.to(wide(b)), True)
     return b / _diagonal(a).unsqueeze(-1)
 
 

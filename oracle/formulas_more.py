@@ -87,8 +87,8 @@ def grid_sampler_2d(x: Any, grid: Any, mode: int, padding: int, align: bool, wei
         return read(torch.round(at[0]), torch.round(at[1]))
     left, top = torch.floor(at[0]), torch.floor(at[1])
     right, below = (at[0] - left).unsqueeze(1), (at[1] - top).unsqueeze(1)
-    upper = read(left, top).float() * (1 - right) + read(left + 1, top).float() * right
-    lower = read(left, top + 1).float() * (1 - right) + read(left + 1, top + 1).float() * right
+    upper = read(left, top).to(wide(x)) * (1 - right) + read(left + 1, top).to(wide(x)) * right
+    lower = read(left, top + 1).to(wide(x)) * (1 - right) + read(left + 1, top + 1).to(wide(x)) * right
     return (upper * (1 - below) + lower * below).to(x.dtype)
 
 
@@ -184,7 +184,7 @@ def pdist(x: Any, p: float = 2.0) -> Any:
 
 def renorm(x: Any, p: Any, dim: int, most: Any) -> Any:
     dims = [d for d in range(x.dim()) if d != dim % x.dim()]
-    norm = torch.linalg.vector_norm(x.float(), float(p), dims, keepdim=True)
+    norm = torch.linalg.vector_norm(x.to(wide(x)), float(p), dims, keepdim=True)
     factor = torch.where(norm > most, most / (norm + 1e-7), torch.ones_like(norm))
     return (x * factor).to(x.dtype)
 
@@ -236,13 +236,13 @@ def isin(x: Any, among: Any, *, assume_unique: bool = False, invert: bool = Fals
 
 
 def histc(x: Any, bins: int = 100, low: Any = 0, high: Any = 0) -> Any:
-    flat = x.reshape(-1).float()
+    flat = x.reshape(-1).to(wide(x))
     if low == high:
         low, high = flat.amin(), flat.amax()
         low, high = torch.where(low == high, low - 1, low), torch.where(low == high, high + 1, high)
     place = torch.clamp(((flat - low) / (high - low) * bins).long(), 0, bins - 1)
     inside = (flat >= low) & (flat <= high)
-    return scatter_add(torch.zeros([bins], device=x.device), 0, place, inside.float()).to(x.dtype)
+    return scatter_add(torch.zeros([bins], device=x.device), 0, place, inside.to(torch.float32)).to(x.dtype)
 
 
 def masked_scatter(x: Any, mask: Any, source: Any) -> Any:

@@ -126,7 +126,7 @@ def segment_reduce(
 
 def embedding_renorm(weight: Any, index: Any, most: float, p: float = 2.0) -> Any:
     """Rows that are read and longer than allowed are shortened."""
-    size = torch.linalg.vector_norm(weight.float(), p, [1], True)
+    size = torch.linalg.vector_norm(weight.to(wide(weight)), p, [1], True)
     read = (torch.arange(weight.shape[0], device=weight.device).unsqueeze(1) == index.reshape(1, -1)).any(1, True)
     return torch.where(read & (size > most), (weight * (most / (size + 1e-7))).to(weight.dtype), weight)
 

@@ -92,11 +92,11 @@ def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, inclu
     if reduce == "amin" and x.dtype.is_floating_point:
         return -scatter_reduce(-x, dim, index, -src, "amax", include_self=include_self)
     wide = _WIDER.get(x.dtype, x.dtype)
-    if reduce == "amin" or (reduce == "prod" and wide != torch.float32):
+    if reduce == "amin" or (reduce == "prod" and not wide.is_floating_point):
         return _scatter_slowly(x, dim, index, src, reduce, include_self)
-    least = 1 if reduce == "prod" else -math.inf if wide == torch.float32 else torch.iinfo(wide).min
+    least = 1 if reduce == "prod" else -math.inf if wide.is_floating_point else torch.iinfo(wide).min
     start = x.to(wide) if include_self else torch.full_like(x, least, dtype=wide)
-    if reduce == "amax" and include_self and wide == torch.float32:  # a NaN with a sign is no largest number (recipes/scatters.cuh)
+    if reduce == "amax" and include_self and wide.is_floating_point:  # a NaN with a sign is no largest number (recipes/scatters.cuh)
         start = torch.where(start == start, start, torch.full_like(start, math.nan))
     name = "generic.scatter_mul" if reduce == "prod" else "generic.scatter_max"
     made = primitive(name, [start, index, src.to(wide)], {"dim": dim}, x.shape, wide).to(x.dtype)

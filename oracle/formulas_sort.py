@@ -33,6 +33,8 @@ def _halves(x: Any) -> tuple[Any, Any]:
 def _order(x: Any, descending: bool) -> Any:
     """Places of the elements of rows (the last dimension) in sorted order, the first of equal ones first."""
     numbers, size, width = {"descending": descending}, x.shape[-1], ROW
+    if x.dtype == torch.float64:
+        x = primitive("generic.special_order", [x], {}, x.shape, torch.int64)
     if x.dtype == torch.int64:
         low, high = _halves(x)
         order = _order(low, descending)
@@ -49,7 +51,7 @@ def _order(x: Any, descending: bool) -> Any:
 
 def _first(x: Any, k: int, largest: bool, only: bool) -> Any:
     """Places of the first k elements of rows; only: of the k-th."""
-    if x.dtype == torch.int64 or (k > TOP and not only):
+    if x.dtype in (torch.int64, torch.float64) or (k > TOP and not only):
         order = _order(x, largest)
         return order.narrow(-1, k - 1, 1) if only else order.narrow(-1, 0, k)
     form = "generic.sort_nth" if only else "generic.sort_top"

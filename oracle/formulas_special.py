@@ -2,7 +2,7 @@
 """Formulas of special functions. Those with loops are device functions of recipes/special.cuh, called by name.
 
 Accuracy: zeta, polygamma from 2 on and the incomplete gamma functions are summed in double and rounded once; digamma and
-trigamma are float, a few units in the last place off, beside a zero of theirs a few units of the terms that cancel.
+trigamma are of their type, a few units in the last place off, beside a zero of theirs a few units of the terms that cancel.
 """
 
 from __future__ import annotations
@@ -59,15 +59,20 @@ def igammac(a: Any, x: Any) -> Any:
     return _call("igammac", a, x)
 
 
+def _far_from(x: Any) -> float:
+    """Where six terms are enough for the type."""
+    return 600.0 if x.dtype == torch.float64 else 20.0
+
+
 def _scaled_bessel(x: Any, first: Any, series: list[float]) -> Any:
-    """exp(-|x|) I(x): from the function itself up to 20, then by its asymptotic series in 1 / x."""
-    size = torch.abs(x)
-    near = first(torch.clamp(x, -20.0, 20.0)) * torch.exp(-size)
+    """exp(-|x|) I(x): from the function itself as far as it goes, then by its asymptotic series in 1 / x."""
+    size, far_from = torch.abs(x), _far_from(x)
+    near = first(torch.clamp(x, -far_from, far_from)) * torch.exp(-size)
     far = torch.full_like(size, series[-1])
     for factor in series[-2::-1]:
         far = far / torch.clamp(size, min=1.0) + factor
     far = far * torch.rsqrt(torch.clamp(size, min=1.0) * (2 * math.pi))
-    return torch.where(size <= 20, near, far)
+    return torch.where(size <= far_from, near, far)
 
 
 def i0e(x: Any) -> Any:
@@ -77,7 +82,7 @@ def i0e(x: Any) -> Any:
 def i1e(x: Any) -> Any:
     series = [1, -3 / 8, -15 / 128, -315 / 3072, -14175 / 98304, -1091475 / 3932160]
     made = _scaled_bessel(x, torch.special.i1, series)
-    return torch.where(x < -20, -made, made)
+    return torch.where(x < -_far_from(x), -made, made)
 
 
 def entr(x: Any) -> Any:

@@ -11,6 +11,15 @@ __device__ void scatter_max(float *to, float v)
         atomicMin(reinterpret_cast<unsigned *>(to), unsigned(bits));
 }
 
+__device__ void scatter_max(double *to, double v)
+{
+    long long const bits = v != v ? 0x7fffffffffffffff : __double_as_longlong(v == 0.0 ? 0.0 : v);
+    if (bits >= 0)
+        atomicMax(reinterpret_cast<long long *>(to), bits);
+    else
+        atomicMin(reinterpret_cast<unsigned long long *>(to), static_cast<unsigned long long>(bits));
+}
+
 __device__ void scatter_product(float *to, float v)
 {
     unsigned *const place = reinterpret_cast<unsigned *>(to);
@@ -18,6 +27,16 @@ __device__ void scatter_product(float *to, float v)
     do {
         before = found;
         found = atomicCAS(place, before, __float_as_uint(__uint_as_float(before) * v));
+    } while (found != before);
+}
+
+__device__ void scatter_product(double *to, double v)
+{
+    unsigned long long *const place = reinterpret_cast<unsigned long long *>(to);
+    unsigned long long found = *reinterpret_cast<unsigned long long volatile *>(place), before;
+    do {
+        before = found;
+        found = atomicCAS(place, before, static_cast<unsigned long long>(__double_as_longlong(__longlong_as_double(before) * v)));
     } while (found != before);
 }
 //! end

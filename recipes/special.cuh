@@ -1,8 +1,15 @@
 // recipes/special.cuh - functions that CUDA's mathematics does not have, for generic.cu.
 //! if special
 
-// Those with long sums are computed in double and rounded once; digamma and trigamma in float, a few units in the last
-// place off, beside a zero of theirs a few units of the terms that cancel.
+// Those with long sums are computed in double and rounded once; digamma and trigamma in their own type, a few units in
+// the last place off, beside a zero of theirs a few units of the terms that cancel.
+
+// Whole numbers in the order of these: NaN is the largest, -0 is 0.
+__device__ int64_t special_order(double v)
+{
+    int64_t const bits = __double_as_longlong(v == 0.0 ? 0.0 : v);
+    return v != v ? 0x7fffffffffffffff : bits < 0 ? bits ^ 0x7fffffffffffffff : bits;
+}
 
 // Psi: the recurrence up to 6, then the asymptotic series; reflected below 0.
 __device__ float special_digamma(float x)
@@ -24,6 +31,28 @@ __device__ float special_digamma(float x)
     return y + (logf(x) - 0.5f / x - tail) - less;
 }
 
+__device__ double special_digamma(double x)
+{
+    if (x == 0.0)
+        return copysign(__longlong_as_double(0x7ff0000000000000), -x);
+    double y = 0.0;
+    if (x < 0.0) {
+        if (x == floor(x))
+            return __longlong_as_double(0x7fffffffffffffff);
+        y = -3.1415926535897931 * cospi(x) / sinpi(x);
+        x = 1.0 - x;
+    }
+    double less = 0.0;
+    for (; x < 10.0; x += 1.0)
+        less += 1.0 / x;
+    double const z = 1.0 / (x * x), factors[] = {691.0 / 32760, -1.0 / 132, 1.0 / 240, -1.0 / 252, 1.0 / 120, -1.0 / 12};
+    double tail = -z / 12;
+    CUTE_UNROLL
+    for (int i = 0; i < 6; i++)
+        tail = z * (tail + factors[i]);
+    return y + (log(x) - 0.5 / x + tail) - less;
+}
+
 // Its derivative, the same way.
 __device__ float special_trigamma(float x)
 {
@@ -42,29 +71,48 @@ __device__ float special_trigamma(float x)
     return sign * (y + more + tail / x);
 }
 
+__device__ double special_trigamma(double x)
+{
+    double sign = 1.0, y = 0.0;
+    if (x < 0.5) {
+        double const s = sinpi(x);
+        sign = -1.0;
+        y = -9.8696044010893586 / (s * s);
+        x = 1.0 - x;
+    }
+    double more = 0.0;
+    for (; x < 10.0; x += 1.0)
+        more += 1.0 / (x * x);
+    double const z = 1.0 / (x * x), factors[] = {-691.0 / 2730, 5.0 / 66, -1.0 / 30, 1.0 / 42, -1.0 / 30, 1.0 / 6};
+    double tail = z * 7 / 6;
+    CUTE_UNROLL
+    for (int i = 0; i < 6; i++)
+        tail = z * (tail + factors[i]);
+    return sign * (y + more + (1.0 + 0.5 / x + tail) / x);
+}
+
 // Hurwitz' zeta: nine terms and more until q is 9, then Euler and Maclaurin.
-__device__ float special_zeta(float s, float q)
+__device__ double special_zeta(double x, double q)
 {
     constexpr int TERMS = 12;
     double const divisors[TERMS] = {12.0, -720.0, 30240.0, -1209600.0, 47900160.0, -1.8924375803183791606e9, 7.47242496e10,
                                     -2.950130727918164224e12, 1.1646782814350067249e14, -4.5979787224074726105e15,
                                     1.8152105401943546773e17, -7.1661652561756670113e18}; // (2k)! / B(2k)
-    if (s == 1.0f)
+    if (x == 1.0)
         return __int_as_float(0x7f800000);
-    if (!(s > 1.0f) || q != q)
+    if (!(x > 1.0) || q != q)
         return __int_as_float(0x7fffffff);
-    if (q <= 0.0f && q == floorf(q))
+    if (q <= 0.0 && q == floor(q))
         return __int_as_float(0x7f800000);
-    if (q <= 0.0f && s != floorf(s))
+    if (q <= 0.0 && x != floor(x))
         return __int_as_float(0x7fffffff);
-    double const x = s;
     double a = q, b = 0.0, sum = pow(a, -x);
     for (int i = 0; i < 9 || a <= 9.0; i++) {
         a += 1.0;
         b = pow(a, -x);
         sum += b;
         if (fabs(b) < 1e-17 * fabs(sum))
-            return float(sum);
+            return sum;
     }
     sum += b * a / (x - 1.0) - 0.5 * b;
     double factor = 1.0, k = 0.0;
@@ -79,7 +127,12 @@ __device__ float special_zeta(float s, float q)
         b /= a;
         k += 2.0;
     }
-    return float(sum);
+    return sum;
+}
+
+__device__ float special_zeta(float x, float q)
+{
+    return float(special_zeta(double(x), double(q)));
 }
 
 // The incomplete gamma function between 0 and x, over Gamma(a), and what is missing to 1: a series where x is small
@@ -112,29 +165,31 @@ __device__ double special_gamma_part(double a, double x, bool rest)
 }
 
 template <bool REST>
-__device__ float special_incomplete(float a, float x)
+__device__ double special_incomplete(double a, double x)
 {
-    float const inf = __int_as_float(0x7f800000), nan = __int_as_float(0x7fffffff), none = REST ? 1.0f : 0.0f;
-    if (!(a >= 0.0f) || !(x >= 0.0f))
+    double const inf = __int_as_float(0x7f800000), nan = __int_as_float(0x7fffffff), none = REST ? 1.0 : 0.0;
+    if (!(a >= 0.0) || !(x >= 0.0))
         return nan;
-    if (a == 0.0f)
-        return x > 0.0f ? 1.0f - none : nan;
-    if (x == 0.0f)
+    if (a == 0.0)
+        return x > 0.0 ? 1.0 - none : nan;
+    if (x == 0.0)
         return none;
     if (a == inf)
         return x == inf ? nan : none;
     if (x == inf)
-        return 1.0f - none;
-    return float(special_gamma_part(a, x, REST));
+        return 1.0 - none;
+    return special_gamma_part(a, x, REST);
 }
 
-__device__ float special_igamma(float a, float x)
+template <class T>
+__device__ T special_igamma(T a, T x)
 {
-    return special_incomplete<false>(a, x);
+    return T(special_incomplete<false>(a, x));
 }
 
-__device__ float special_igammac(float a, float x)
+template <class T>
+__device__ T special_igammac(T a, T x)
 {
-    return special_incomplete<true>(a, x);
+    return T(special_incomplete<true>(a, x));
 }
 //! end

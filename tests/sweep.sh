@@ -7,7 +7,8 @@
 #   coverage   every generated task of the built-in engineer (SEED, COUNT)
 #   attention  ATTENTIONS generated attentions, for sm_80 and sm_90a (SEED; operators need a PyTorch that has them)
 #   modules    modules of every operator family, chains and small networks; 200 composed at random (SEED); forty as people
-#              write them, and 125 as other people's repositories hold them; every core ATen operator in every dtype; gradients
+#              write them, and 125 as other people's repositories hold them; every core ATen operator in every dtype; 48 with f64 inside
+#              (SEED); gradients
 #   networks   small networks of every style; recurrent ones in the form for Hopper, too
 #   conv       200 random convolutions, half of them in the form for Hopper, half of those with TF32 allowed; 60 chains; 40 of
 #              16 bits that lie channels last
@@ -83,7 +84,7 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
         sweep modules env GENERATE="$PWD/tests/expert/chains.py" ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build 51 "$seed" 1
         sweep modules env GENERATE="$PWD/tests/expert/compositions.py" tests/expert/coverage.sh $build \
             "$(python3 tests/expert/compositions.py --count)" "$seed" 1
-        for generator in styles strangers visitors core_operators; do
+        for generator in styles strangers visitors doubles core_operators; do
             sweep modules env GENERATE="$PWD/tests/expert/$generator.py" tests/expert/coverage.sh $build \
                 "$(python3 "tests/expert/$generator.py" --count)" "$seed" 1
         done

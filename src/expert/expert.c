@@ -103,14 +103,6 @@ static bool compose(const struct work *w, unsigned steps, struct arena *a, struc
     return true;
 }
 
-static bool has_doubles(const struct graph *g)
-{
-    for (int i = 0; i < g->count; i++)
-        if (g->nodes[i].t.dtype && strcmp(g->nodes[i].t.dtype, "f64") == 0)
-            return true;
-    return false;
-}
-
 /* The short reason; match.why_not has each recipe's reason. */
 static const char *cannot(const struct task *task, const struct work *w, struct arena *a)
 {
@@ -119,9 +111,9 @@ static const char *cannot(const struct task *task, const struct work *w, struct 
     if (w->match.refused)
         return arena_printf(a, "%s is not covered by the built-in engineer (%s): configure a model",
                             task->name ? task->name : "the task", w->match.refused);
-    if (!ops || has_doubles(&w->graph))
+    if (!ops)
         return arena_printf(a, "%s is not covered by the built-in engineer (%s): configure a model",
-                            task->name ? task->name : "the task", ops ? "f64" : w->match.why_not);
+                            task->name ? task->name : "the task", w->match.why_not);
     return arena_printf(a, "%s%s is not covered by the built-in engineer: configure a model",
                         strchr(ops, ',') ? "a graph of " : "", ops);
 }

@@ -6,7 +6,7 @@
 
 CORE is what native_functions.yaml of PyTorch 2.9 tags `core`; OTHER is what others of the IR's documents and of torch 1.13 call the
 same. A row: operator | dtypes (f: floats, w: whole numbers, b: bool, 1: float32 alone, 9: int64 alone) | expression. What the
-PyTorch at hand does not have is left out while forward runs. REFUSED: what no kernel can be judged for, each on its own.
+PyTorch at hand does not have is left out while forward runs. DTYPES="float64 bool": only these. REFUSED: what no kernel can be judged for, each on its own.
 """
 import json
 import os
@@ -48,7 +48,7 @@ INPUTS = {
     "k": "torch.randint(0, 4, (3, 6))", "l": "torch.randint(0, 4, (7,))", "m": "torch.rand(4, 6) > 0.5", "q": "torch.rand(4, 6) > 0.3",
 }
 WHOLE, PLAIN = ("n", "o"), ("k", "l", "m", "q")  # follow the dtype where it is whole; keep their own
-FLOAT_TYPES, WHOLE_TYPES = ("float32", "float16", "bfloat16"), ("int64", "int32", "int16", "int8", "uint8")
+FLOAT_TYPES, WHOLE_TYPES = ("float32", "float16", "bfloat16", "float64"), ("int64", "int32", "int16", "int8", "uint8")
 
 # one argument, floats; whole numbers become float32
 UNARY = "acos acosh asin asinh atan atanh cos cosh erf exp expm1 log log10 log1p log2 reciprocal rsqrt sigmoid sin sinh sqrt tan tanh".split()
@@ -278,7 +278,7 @@ def module(number, dtype, chosen):
 def groups(most=9):
     """(dtype, rows), few enough for one kernel file."""
     made = []
-    for dtype in (*FLOAT_TYPES, *WHOLE_TYPES, "bool"):
+    for dtype in os.environ.get("DTYPES", "").split() or (*FLOAT_TYPES, *WHOLE_TYPES, "bool"):
         found = [r for r in rows() if dtype in dtypes(r[1])]
         made += [(dtype, found[k : k + most]) for k in range(0, len(found), most)]
     return made

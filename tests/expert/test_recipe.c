@@ -332,10 +332,20 @@ static const struct fast_case {
     {"f32", "aten.gelu.default", "return 0.5f * x * (1.0f + erff(0.707106781f * x));", ""},
     {"f16", "aten.gelu.default", "return half_gelu(x);", "fast_exp2\nhalf_gelu\n"},
     {"bf16", "aten.selu.default",
-     "return x > 0.0f ? 1.05070098f * x : 1.75809934f * half_expm1(x);", "fast_exp2\nhalf_expm1\n"},
+     "return x > 0.0f ? 1.05070099f * x : 1.75809934f * half_expm1(x);", "fast_exp2\nhalf_expm1\n"},
     {"f32", "aten.softplus.default", "return fast_softplus(x);", "fast_exp2\nfast_softplus\n"},
     {"bf16", "aten.softplus.default", "return fast_softplus(x);", "fast_exp2\nfast_softplus\n"},
     {"f32", "aten.sqrt.default", "return sqrtf(x);", ""},
+    {"f64", "aten.sqrt.default", "return sqrt(x);", ""},
+    {"f64", "aten.selu.default",
+     "return x > 0.0 ? 1.0507009873554805 * x : 1.7580993408473766 * expm1(x);", ""},
+    {"f64", "aten.sign.default", "return double(x > 0.0) - double(x < 0.0);", ""},
+    {"f64", "aten.isinf.default", "return fabs(x) == __longlong_as_double(0x7ff0000000000000);",
+     ""},
+    {"f16", "aten.nan_to_num.default",
+     "return x != x ? 0.0f : (x == __int_as_float(0x7f800000) ? 65504.0f : (x == "
+     "-__int_as_float(0x7f800000) ? -65504.0f : x));",
+     ""},
 };
 
 static void a_fast_form_suits_its_dtype_and_brings_its_helper_once(void **state)

@@ -17,6 +17,7 @@ import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 
 from oracle import formulas_counts as counts  # noqa: E402
+from oracle import formulas_gradients as gradients  # noqa: E402
 from oracle import formulas_linalg as linalg  # noqa: E402
 from oracle import (
     formulas_sort,  # noqa: E402
@@ -99,6 +100,11 @@ def computed(nodes: list[dict[str, Any]], inputs: tuple[torch.Tensor, ...]) -> l
         elif node["op"] == "generic.search":
             row, wanted = (value(a) for a in node["args"])
             values[node["id"]] = torch.searchsorted(row, wanted, right=bool(value(node["kwargs"]["right"])))
+        elif node["op"] == "generic.special_order":
+            x = value(node["args"][0])
+            bits = torch.where(x == 0, 0.0, x).view(torch.int64)
+            bits = torch.where(bits < 0, bits ^ 0x7FFFFFFFFFFFFFFF, bits)
+            values[node["id"]] = torch.where(torch.isnan(x), 0x7FFFFFFFFFFFFFFF, bits)
         elif node["op"].startswith("generic.scatter_"):
             values[node["id"]] = scattered_by_a_kernel(node["op"], *[value(a) for a in node["args"]], value(node["kwargs"]["dim"]))
         else:
@@ -304,6 +310,43 @@ class Complex(unittest.TestCase):
     def test_a_complex_result_stays(self) -> None:
         nodes = described(torch.fft.fft, torch.randn(2, 8))
         self.assertTrue(any("complex" in str(n.get("dtype")) for n in nodes))
+
+
+class Doubles(unittest.TestCase):
+    """Bodies of operators in f64 have its accuracy."""
+
+    def check(self, call: Callable[..., Any], *inputs: torch.Tensor) -> None:
+        nodes = described(call, *inputs)
+        self.assertTrue(any("body" in n for n in nodes), "no body")
+        wanted = call(*inputs)
+        for a, b in zip(computed(nodes, inputs), wanted if isinstance(wanted, (list, tuple)) else [wanted]):
+            torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-12)
+
+    def test_each_family(self) -> None:
+        torch.manual_seed(8)
+        x, y, picture = torch.randn(9, 12).double(), torch.randn(9, 12).double(), torch.randn(2, 3, 7, 10).double()
+        index, spd = torch.randint(0, 9, (9, 12)), x @ x.t() + torch.eye(9).double()
+        for n in (12, 31, 66):
+            line = torch.randn(3, n).double()
+            self.check(lambda x: (torch.fft.fft(x).real, torch.fft.rfft(x).abs()), line)
+        self.check(lambda x: torch.sort(x, 1), torch.cat([x, torch.tensor([[-0.0], [math.inf], [-math.inf]] * 3).double()], 1))
+        self.check(lambda x: (torch.topk(x, 4, 1), torch.kthvalue(x, 3, 0)[0], torch.median(x))[0], x)
+        for reduce in ("sum", "mean", "amax", "amin", "prod"):
+            for too in (False, True):
+                self.check(lambda x, i, y: torch.scatter_reduce(x, 0, i, y, reduce, include_self=too), x, index, y)
+        for mode in ("bilinear", "bicubic"):
+            self.check(lambda x: F.interpolate(x, (11, 6), mode=mode, align_corners=False), picture)
+            self.check(lambda x, g: F.grid_sample(x, g, mode=mode, align_corners=False), picture, torch.rand(2, 5, 4, 2).double() * 2 - 1)
+        self.check(lambda a, b: (torch.linalg.solve(a, b), torch.linalg.cholesky(a)), spd, x)
+        self.check(lambda x: (F.layer_norm(x, (12,)), F.log_softmax(x, 1), torch.logsumexp(x, 0)), x)
+        self.check(lambda x: (torch.special.i0e(x), torch.special.i1e(x)), torch.linspace(-900, 900, 41).double())
+        self.check(lambda x, y: torch.cdist(x, y), x, y)
+        for call, at in ((lambda x: F.interpolate(x, (11, 6), mode="bilinear"), picture), (lambda x: F.adaptive_avg_pool2d(x, (3, 4)), picture),
+                         (lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False), picture)):  # fmt: skip
+            got = torch.autograd.functional.vjp(call, at, torch.ones_like(call(at)) / 3)[1]
+            formula = {11: lambda g: gradients.linear(2)(g, [11, 6], [2, 3, 7, 10]), 3: lambda g: gradients.adaptive_avg_pool(g, at),
+                       4: lambda g: gradients.avg_pool(2)(g, at, [3, 3], [2, 2], [1, 1], False, False)}[call(at).shape[2]]  # fmt: skip
+            torch.testing.assert_close(formula(torch.ones_like(call(at)) / 3), got, rtol=1e-12, atol=1e-12)
 
 
 class Rare(unittest.TestCase):

@@ -386,9 +386,9 @@ static const char *dtype_text(const char *dtype)
 {
     static const struct {
         const char *dtype, *text;
-    } rows[] = {{"f32", "2, 32"}, {"f16", "2, 16"}, {"bf16", "4, 16"},
-                {"i64", "0, 64"}, {"i32", "0, 32"}, {"i16", "0, 16"},
-                {"i8", "0, 8"},   {"u8", "1, 8"},   {"bool", "6, 8"}};
+    } rows[] = {{"f64", "2, 64"}, {"f32", "2, 32"}, {"f16", "2, 16"}, {"bf16", "4, 16"},
+                {"i64", "0, 64"}, {"i32", "0, 32"}, {"i16", "0, 16"}, {"i8", "0, 8"},
+                {"u8", "1, 8"},   {"bool", "6, 8"}};
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         if (strcmp(rows[i].dtype, dtype) == 0)

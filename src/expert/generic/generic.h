@@ -93,6 +93,8 @@ void kernel_close(struct kernel *k, int mark, bool loop);
 struct coords place_broadcast(const struct coords *at, const struct tensor *from,
                               const struct tensor *to);
 const char *value_type(const struct node *n);
+/* "float" or "double": what n's dtype is computed in. */
+const char *value_float(const struct node *n);
 /* The operator, for any of its results: "aten.max_pool2d_with_indices.default". */
 const char *operator_name(const struct node *n);
 /* How it lies in memory. */

@@ -440,8 +440,8 @@ static int type_bytes(const char *memory)
     static const struct {
         const char *type;
         int bytes;
-    } rows[] = {{"float", 4},   {"half_t", 2},  {"bfloat16_t", 2}, {"uint8_t", 1},
-                {"int32_t", 4}, {"int64_t", 8}, {"int16_t", 2},    {"int8_t", 1}};
+    } rows[] = {{"float", 4},   {"double", 8},  {"half_t", 2},  {"bfloat16_t", 2}, {"uint8_t", 1},
+                {"int32_t", 4}, {"int64_t", 8}, {"int16_t", 2}, {"int8_t", 1}};
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         if (strcmp(rows[i].type, memory) == 0)

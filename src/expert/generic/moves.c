@@ -310,16 +310,16 @@ const char *value_moved(struct kernel *k, const struct node *n, const struct coo
 static const char *counted(struct kernel *k, const struct node *n, const struct coords *at)
 {
     bool from_zero = strcmp(n->op, "aten.arange.default") == 0;
+    const char *type = value_float(n);
     double start = 0, step = 1;
 
     if (!from_zero)
         graph_number(graph_arg_json(n, 0, "start"), &start);
     if (strstr(n->op, "start_step"))
         graph_number(graph_arg_json(n, 2, "step"), &step);
-    if (strcmp(value_type(n), "float") == 0)
-        return kernel_name(k, "float", "%s + float(%s) * %s",
-                           expr_literal(start, "float", k->in->a), at->at[0],
-                           expr_literal(step, "float", k->in->a));
+    if (strcmp(value_type(n), type) == 0)
+        return kernel_name(k, type, "%s + %s(%s) * %s", expr_literal(start, type, k->in->a), type,
+                           at->at[0], expr_literal(step, type, k->in->a));
     return kernel_name(k, value_type(n), "%.0f + %s * %.0f", start, at->at[0], step);
 }
 
@@ -327,15 +327,15 @@ static const char *spaced(struct kernel *k, const struct node *n, const struct c
 {
     double start = 0, end = 0;
     long long count = (long long)tensor_numel(&n->t);
-    const char *from, *to, *step;
+    const char *from, *to, *step, *type = value_float(n);
 
     graph_number(graph_arg_json(n, 0, "start"), &start);
     graph_number(graph_arg_json(n, 1, "end"), &end);
-    from = expr_literal(start, "float", k->in->a);
-    to = expr_literal(end, "float", k->in->a);
+    from = expr_literal(start, type, k->in->a);
+    to = expr_literal(end, type, k->in->a);
     if (count < 2)
         return kernel_name(k, value_type(n), "%s(%s)", value_type(n), from);
-    step = expr_literal((end - start) / (double)(count - 1), "float", k->in->a);
+    step = expr_literal((end - start) / (double)(count - 1), type, k->in->a);
     return kernel_name(k, value_type(n), "%s(%s < %lld ? %s + %s * %s : %s - (%lld - %s) * %s)",
                        value_type(n), at->at[0], count / 2, from, at->at[0], step, to, count - 1,
                        at->at[0], step);

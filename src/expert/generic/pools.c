@@ -150,15 +150,14 @@ static const char *pooled(struct kernel *k, const struct node *n, const struct w
                           const struct coords *at)
 {
     const char *start[3], *length[3], *names[3], *v, *i, *sizes = "";
-    const char *acc = arena_printf(k->in->a, "acc%d", ++k->names);
+    const char *acc = arena_printf(k->in->a, "acc%d", ++k->names), *type = value_float(p->x);
     bool shared = loops_shared(k);
     struct coords place = *at;
     int mark, inside;
 
     window(k, n, p, at, start, length);
-    kernel_line(
-        k, p->largest ? "Best<float> %s = {-__int_as_float(0x7f800000), -1};" : "float %s = 0;",
-        acc);
+    kernel_line(k, p->largest ? "Best<%s> %s = {-__int_as_float(0x7f800000), -1};" : "%s %s = 0;",
+                type, acc);
     mark = loops_open(k, p->kernel, p->dims, names);
     inside = kernel_open(k, false, "if (%s)", taps(k, p, start, length, names, &place));
     v = value_at(k, p->x, &place);
@@ -169,7 +168,7 @@ static const char *pooled(struct kernel *k, const struct node *n, const struct w
         i = arena_printf(k->in->a, "(%s) * %lld + %s", i, (long long)p->x->t.shape[p->first + d],
                          place.at[p->first + d]);
     if (p->largest)
-        kernel_line(k, "%s = better<true>(%s, {float(%s), %s});", acc, acc, v, i);
+        kernel_line(k, "%s = better<true>(%s, {%s(%s), %s});", acc, acc, type, v, i);
     else
         kernel_line(k, "%s += %s;", acc, v);
     kernel_close(k, inside, false);
@@ -184,7 +183,7 @@ static const char *pooled(struct kernel *k, const struct node *n, const struct w
         return kernel_name(k, value_type(n), "%s / %lld.0f", acc, (long long)p->divisor);
     for (int d = 0; d < p->dims; d++)
         sizes = arena_printf(k->in->a, "%s%s%s", sizes, d ? " * " : "", length[d]);
-    return kernel_name(k, value_type(n), "%s / float(%s)", acc, sizes);
+    return kernel_name(k, value_type(n), "%s / %s(%s)", acc, type, sizes);
 }
 
 const char *value_pooled(struct kernel *k, const struct node *n, const struct coords *at,

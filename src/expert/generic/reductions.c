@@ -139,7 +139,7 @@ static const char *sum_type(const struct node *n)
 {
     return *n->t.dtype == 'i' || *n->t.dtype == 'u' ? "int64_t"
            : strcmp(n->t.dtype, "bool") == 0        ? "int"
-                                                    : "float";
+                                                    : value_float(n);
 }
 
 static const char *extreme_start(const struct node *x, bool largest)
@@ -184,7 +184,8 @@ static const char *accumulated(struct kernel *k, const struct node *n, const str
     if (shared)
         kernel_line(k, "%s = %s<%d>(%s);", acc, r->meet, k->team, acc);
     if (graph_op_is(n, "aten.mean"))
-        return kernel_name(k, value_type(n), "%s / %lld.0f", acc, (long long)terms);
+        return kernel_name(k, value_type(n), "%s / %s", acc,
+                           expr_literal((double)terms, value_float(n), k->in->a));
     return kernel_name(k, value_type(n), "%s(%s)", value_type(n), acc);
 }
 

@@ -38,9 +38,16 @@ int scan_dim(const struct node *n)
     return dim_wrap(arg_int_or(n, 1, "dim", 0), n->t.dims);
 }
 
-/* Updates the running value with the row's next element, `v`. */
-static void put_step(struct kernel *k, const struct scan_op *scan, bool whole, const char *v)
+static const char *log_sum(bool wide)
 {
+    return wide ? "log1p(exp" : "log1pf(expf";
+}
+
+/* Updates the running value with the row's next element, `v`. */
+static void put_step(struct kernel *k, const struct scan_op *scan, const char *type, const char *v)
+{
+    bool wide = strcmp(type, "double") == 0;
+
     if (scan->extreme) {
         bool largest = strcmp(scan->op, "aten.cummax") == 0;
         int mark = kernel_open(k, false, "if (s == 0 || (acc == acc && (%s %s acc || %s != %s)))",
@@ -50,13 +57,12 @@ static void put_step(struct kernel *k, const struct scan_op *scan, bool whole, c
         kernel_line(k, "where = s;");
         kernel_close(k, mark, false);
     } else if (strcmp(scan->op, "aten.logcumsumexp") == 0) {
-        kernel_line(k, "float const most = s == 0 ? %s : larger(acc, %s);", v, v);
-        kernel_line(k, "acc = s == 0 || fabsf(most) == __int_as_float(0x7f800000) ? most");
-        kernel_line(k, "      : most + log1pf(expf(-fabsf(acc - %s)));", v);
-    } else if (strcmp(scan->op, "aten.cumsum") == 0 && !whole) { /* Kahan's */
-        kernel_line(k, "float const term = %s - lost, next = acc + term;", v);
-        kernel_line(k,
-                    "lost = fabsf(next) < __int_as_float(0x7f800000) ? (next - acc) - term : 0;");
+        kernel_line(k, "%s const most = s == 0 ? %s : larger(acc, %s);", type, v, v);
+        kernel_line(k, "acc = s == 0 || fabs(most) == __int_as_float(0x7f800000) ? most");
+        kernel_line(k, "      : most + %s(-fabs(acc - %s)));", log_sum(wide), v);
+    } else if (strcmp(scan->op, "aten.cumsum") == 0 && strcmp(type, "int64_t") != 0) { /* Kahan's */
+        kernel_line(k, "%s const term = %s - lost, next = acc + term;", type, v);
+        kernel_line(k, "lost = fabs(next) < __int_as_float(0x7f800000) ? (next - acc) - term : 0;");
         kernel_line(k, "acc = next;");
     } else {
         kernel_line(k, "acc %s %s;", strcmp(scan->op, "aten.cumsum") == 0 ? "+=" : "*=", v);
@@ -74,8 +80,8 @@ int scan_team(const struct node *n)
 }
 
 /* Combines `acc` (one or several elements) with the `earlier` ones. */
-static void put_meeting(struct kernel *k, const struct scan_op *scan, const char *when,
-                        const char *earlier, const char *earlier_where)
+static void put_meeting(struct kernel *k, const struct scan_op *scan, const char *type,
+                        const char *when, const char *earlier, const char *earlier_where)
 {
     int mark = kernel_open(k, false, "if (%s)", when);
 
@@ -88,9 +94,10 @@ static void put_meeting(struct kernel *k, const struct scan_op *scan, const char
         kernel_line(k, "where = %s;", earlier_where);
         kernel_close(k, inner, false);
     } else {
-        kernel_line(k, "float const most = larger(%s, acc);", earlier);
-        kernel_line(k, "acc = fabsf(most) == __int_as_float(0x7f800000) ? most");
-        kernel_line(k, "      : most + log1pf(expf(-fabsf(acc - %s)));", earlier);
+        kernel_line(k, "%s const most = larger(%s, acc);", type, earlier);
+        kernel_line(k, "acc = fabs(most) == __int_as_float(0x7f800000) ? most");
+        kernel_line(k, "      : most + %s(-fabs(acc - %s)));", log_sum(strcmp(type, "double") == 0),
+                    earlier);
     }
     kernel_close(k, mark, false);
 }
@@ -121,9 +128,9 @@ static bool write_by_warp(struct kernel *k, const struct scan_op *scan, struct c
     inner = kernel_open(k, true, "for (int apart = 1; apart < 32; apart *= 2)");
     kernel_line(k, "%s const before = __shfl_up_sync(0xffffffff, acc, apart);", type);
     kernel_line(k, "int const before_where = __shfl_up_sync(0xffffffff, where, apart);");
-    put_meeting(k, scan, "lane >= apart", "before", "before_where");
+    put_meeting(k, scan, type, "lane >= apart", "before", "before_where");
     kernel_close(k, inner, true);
-    put_meeting(k, scan, "base > 0", "carry", "carry_where");
+    put_meeting(k, scan, type, "base > 0", "carry", "carry_where");
     kernel_line(k, "if (s < %lld)", size);
     kernel_line(k, "    y(%s) = %s(%s);", place_text(n, &at, k->in->a), value_memory(k->in, n),
                 graph_other_result(n) ? "where" : "acc");
@@ -139,19 +146,19 @@ bool write_scan(struct kernel *k)
     const struct scan_op *scan = scan_find(n);
     int d = n->t.dims ? scan_dim(n) : -1, mark;
     struct coords at = coordinates(k, n, d);
-    bool whole;
-    const char *v;
+    const struct node *of = scan && scan->extreme ? x : n;
+    const char *v, *type;
 
-    if (!scan || !value_type(scan->extreme ? x : n))
+    if (!scan || !value_type(of))
         return value_no(k, n, "a running value it does not know") != NULL;
-    whole = strcmp(value_type(scan->extreme ? x : n), "float") != 0;
+    type = strcmp(value_type(of), value_float(of)) == 0 ? value_float(of) : "int64_t";
     if (k->team > 1)
-        return write_by_warp(k, scan, at, whole ? "int64_t" : "float");
-    kernel_line(k, "%s acc = %s;", whole ? "int64_t" : "float", scan->start);
+        return write_by_warp(k, scan, at, type);
+    kernel_line(k, "%s acc = %s;", type, scan->start);
     if (scan->extreme)
         kernel_line(k, "%s where = 0;", k->index);
-    if (strcmp(scan->op, "aten.cumsum") == 0 && !whole)
-        kernel_line(k, "float lost = 0; // to rounding");
+    if (strcmp(scan->op, "aten.cumsum") == 0 && strcmp(type, "int64_t") != 0)
+        kernel_line(k, "%s lost = 0; // to rounding", type);
     mark = kernel_open(k, true, "for (%s s = 0; s < %lld; s++)", k->index,
                        (long long)(d < 0 ? 1 : n->t.shape[d]));
     if (d >= 0)
@@ -159,7 +166,7 @@ bool write_scan(struct kernel *k)
     v = value_at(k, x, &at);
     if (!v)
         return false;
-    put_step(k, scan, whole, v);
+    put_step(k, scan, type, v);
     kernel_line(k, "y(%s) = %s(%s);", place_text(n, &at, k->in->a), value_memory(k->in, n),
                 graph_other_result(n) ? "where" : "acc");
     kernel_close(k, mark, true);

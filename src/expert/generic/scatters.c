@@ -22,12 +22,15 @@ static const char *atomic_call(struct generic *in, const struct node *n)
     static const struct {
         const char *op, *memory, *call;
     } rows[] = {{"add", "float", "atomicAdd("},
+                {"add", "double", "atomicAdd("},
                 {"add", "int32_t", "atomicAdd("},
                 {"add", "int64_t", "atomicAdd((unsigned long long *)"},
                 {"max", "int32_t", "atomicMax("},
                 {"max", "int64_t", "atomicMax((long long *)"},
                 {"max", "float", "scatter_max("},
-                {"mul", "float", "scatter_product("}};
+                {"max", "double", "scatter_max("},
+                {"mul", "float", "scatter_product("},
+                {"mul", "double", "scatter_product("}};
     const char *memory = value_memory(in, n);
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)

@@ -125,6 +125,11 @@ const char *value_type(const struct node *n)
     return expr_value_type(n->t.dtype);
 }
 
+const char *value_float(const struct node *n)
+{
+    return strcmp(n->t.dtype, "f64") == 0 ? "double" : "float";
+}
+
 const char *value_memory(const struct generic *in, const struct node *n)
 {
     bool kept_wide = n->inner && strstr(n->t.dtype, "f16");
@@ -273,7 +278,8 @@ static const char *value_pointwise(struct kernel *k, const struct node *n, const
 
 /* Functions of recipes/special.cuh. */
 static const char *const special_functions[] = {
-    "special_digamma", "special_trigamma", "special_zeta", "special_igamma", "special_igammac",
+    "special_digamma", "special_trigamma", "special_zeta",
+    "special_igamma",  "special_igammac",  "special_order",
 };
 
 static const char *special_find(const struct node *n)
@@ -287,7 +293,7 @@ static const char *special_find(const struct node *n)
 static const char *value_special(struct kernel *k, const struct node *n, const struct coords *at,
                                  bool *mine)
 {
-    const char *call = special_find(n), *args = "";
+    const char *call = special_find(n), *args = "", *type = value_float(n);
 
     *mine = call != NULL;
     if (!call)
@@ -298,7 +304,9 @@ static const char *value_special(struct kernel *k, const struct node *n, const s
 
         if (!value)
             return NULL;
-        args = arena_printf(k->in->a, "%s%sfloat(%s)", args, i ? ", " : "", value);
+        if (strcmp(call, "special_order") == 0)
+            type = "double";
+        args = arena_printf(k->in->a, "%s%s%s(%s)", args, i ? ", " : "", type, value);
     }
     return kernel_name(k, value_type(n), "%s(%s)", call, args);
 }

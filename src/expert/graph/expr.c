@@ -73,7 +73,7 @@ static const struct dtype_row {
     {"bf16", "float", "bfloat16_t", 2}, {"bool", "bool", "uint8_t", 1},
     {"i32", "int32_t", "int32_t", 4},   {"i64", "int64_t", "int64_t", 8},
     {"u8", "int32_t", "uint8_t", 1},    {"i16", "int32_t", "int16_t", 2},
-    {"i8", "int32_t", "int8_t", 1},
+    {"i8", "int32_t", "int8_t", 1},     {"f64", "double", "double", 8},
 };
 
 static const struct dtype_row *dtype_find(const char *dtype)
@@ -107,18 +107,20 @@ int expr_bytes(const char *dtype)
 
 const char *expr_literal(double v, const char *value_type, struct arena *a)
 {
+    bool narrow = strcmp(value_type, "float") == 0;
     char *text;
 
-    if (strcmp(value_type, "float") != 0 && fabs(v) >= 0x1p63) /* the ends of int64_t */
-        return v > 0 ? "9223372036854775807" : "(-9223372036854775807 - 1)";
-    if (strcmp(value_type, "float") != 0)
+    if (!narrow && strcmp(value_type, "double") != 0) {
+        if (fabs(v) >= 0x1p63) /* the ends of int64_t */
+            return v > 0 ? "9223372036854775807" : "(-9223372036854775807 - 1)";
         return arena_printf(a, "%.0f", v);
+    }
     if (isnan(v))
         return "__int_as_float(0x7fffffff)";
     if (isinf(v))
         return v > 0 ? "__int_as_float(0x7f800000)" : "__int_as_float(0xff800000)";
-    text = arena_printf(a, "%.9g", v);
-    return arena_printf(a, "%s%sf", text, strpbrk(text, ".e") ? "" : ".0");
+    text = arena_printf(a, narrow ? "%.9g" : "%.17g", v);
+    return arena_printf(a, "%s%s%s", text, strpbrk(text, ".e") ? "" : ".0", narrow ? "f" : "");
 }
 
 /* Words that mean something else in CUDA C++ or in the recipes. */
@@ -288,7 +290,25 @@ struct writer {
     const char **why;
 };
 
-static const char *operand_text(struct writer *w, const struct operand *o, const char *type)
+/* What a parameter is where it is not given: a number, or the largest one of the dtype. */
+static double fallback_number(const char *text, const char *dtype)
+{
+    static const struct {
+        const char *dtype;
+        double most;
+    } rows[] = {{"f64", 1.7976931348623157e308}, {"f16", 65504}, {"bf16", 0x1.fep127}};
+    bool below = *text == '-';
+
+    if (strcmp(text + below, "most") != 0)
+        return strtod(text, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (strcmp(rows[i].dtype, dtype) == 0)
+            return below ? -rows[i].most : rows[i].most;
+    return below ? -0x1.fffffep127 : 0x1.fffffep127;
+}
+
+static const char *operand_text(struct writer *w, const struct operand *o, const char *type,
+                                const char *dtype)
 {
     const json_t *arg = o->node ? o->node->value : o->value;
     const struct size_constant *of_sizes = arg ? graph_of_sizes(w->e->g, arg) : NULL;
@@ -303,7 +323,7 @@ static const char *operand_text(struct writer *w, const struct operand *o, const
     else if (o->value)
         graph_number(o->value, &number);
     else
-        return expr_literal(strtod(o->fallback, NULL), type, w->e->a);
+        return expr_literal(fallback_number(o->fallback, dtype), type, w->e->a);
     return expr_literal(number, type, w->e->a);
 }
 
@@ -316,15 +336,60 @@ static const char *literal_type(const struct operand *o, int count, const struct
     return expr_value_type(n->t.dtype);
 }
 
+static bool is_double(const struct operand *o, int count, const struct node *n)
+{
+    bool found = strcmp(n->t.dtype, "f64") == 0;
+
+    for (int i = 0; i < count; i++)
+        found = found || (o[i].node && !o[i].node->value && !strcmp(o[i].node->t.dtype, "f64"));
+    return found;
+}
+
+/* The word of a form at p: a function or a number, as it is for this type. Forms are written for
+ * floats: `expf(` is `exp(` for doubles, and numbers have the digits that their type has. */
+static size_t put_word(const char *p, const char *type, struct buf *out, struct arena *a)
+{
+    static const char infinity[] = "__int_as_float(0x7f800000)";
+    bool wide = strcmp(type, "double") == 0;
+    size_t len = 0;
+    char *end;
+
+    if (isdigit((unsigned char)*p)) {
+        double number = strtod(p, &end);
+
+        len = (size_t)(end - p);
+        if (p[len] == 'f') {
+            buf_puts(out, expr_literal(number, type, a));
+            return len + 1;
+        }
+    } else if (wide && strncmp(p, infinity, strlen(infinity)) == 0) {
+        buf_puts(out, "__longlong_as_double(0x7ff0000000000000)");
+        return strlen(infinity);
+    } else if (wide && strncmp(p, "float(", 6) == 0) {
+        buf_puts(out, "double");
+        return 5;
+    } else {
+        while (isalnum((unsigned char)p[len]) || p[len] == '_')
+            len++;
+    }
+    buf_add(out, p, len - (wide && len && p[len] == '(' && p[len - 1] == 'f'));
+    return len;
+}
+
 static void put_form(struct writer *w, const char *form, const struct operand *o, int count,
                      const struct node *n, struct buf *out)
 {
     const char *type = literal_type(o, count, n);
+    const char *words = is_double(o, count, n) ? "double" : "float";
 
     for (const char *p = form; *p; p++) {
         size_t len = 0;
         const char *text = NULL;
 
+        if (isalnum((unsigned char)*p) || *p == '_') {
+            p += put_word(p, words, out, w->e->a) - 1;
+            continue;
+        }
         if (*p != '$') {
             buf_putc(out, *p);
             continue;
@@ -339,7 +404,7 @@ static void put_form(struct writer *w, const char *form, const struct operand *o
         }
         for (int i = 0; i < count && !text; i++)
             if (strlen(o[i].name) == len && strncmp(o[i].name, p + 1, len) == 0)
-                text = operand_text(w, &o[i], type ? type : "float");
+                text = operand_text(w, &o[i], type ? type : "float", n->t.dtype);
         if (!text)
             BUG("pointwise_ops.def: no parameter for %s", p);
         if (*text == '-' && p > form && p[-1] == '-')
@@ -379,7 +444,7 @@ static bool write_special(struct writer *w, const struct node *n, const char *fo
             buf_putc(w->out, *p);
             continue;
         }
-        buf_puts(w->out, operand_text(w, &o, "float"));
+        buf_puts(w->out, operand_text(w, &o, "float", n->t.dtype));
         p++;
     }
     buf_puts(w->out, last ? ";" : ";\n");
@@ -511,7 +576,8 @@ bool expr_operator(const struct graph *g, const struct node *n, const struct exp
             break;
         }
         if (is_float(n->t.dtype) && !is_float(x->t.dtype)) /* integers would divide as such */
-            value = arena_printf(a, "float(%s)", value);
+            value = arena_printf(a, "%s(%s)", is_double(operands, count, n) ? "double" : "float",
+                                 value);
         w->value[x - g->nodes] = value;
     }
     if (form)

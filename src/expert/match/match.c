@@ -59,10 +59,24 @@ static void add_cost(const struct graph *g, struct match *out)
         out->moved += (double)tensor_numel(&g->out[k]) * expr_bytes(g->out[k].dtype);
 }
 
+/* Recipes compute in float. */
+static bool has_doubles(const struct graph *g)
+{
+    for (int i = 0; i < g->count; i++)
+        if (g->nodes[i].t.dtype && strcmp(g->nodes[i].t.dtype, "f64") == 0 &&
+            (!g->nodes[i].value || strcmp(g->nodes[i].op, "input") == 0))
+            return true;
+    return false;
+}
+
 static bool match_as_it_is(const struct graph *g, struct arena *a, struct match *out)
 {
     struct buf why = buf_init(2000);
 
+    if (has_doubles(g)) {
+        *out = (struct match){.recipe = NULL};
+        return match_no(out, a, "recipes do not compute in f64");
+    }
     for (size_t i = 0; i < ARRAY_LEN(matchers); i++) {
         *out = (struct match){.recipe = matchers[i].recipe, .why_not = ""};
         if (!matchers[i].any_order && !contiguous_outputs(g))
