@@ -4,6 +4,7 @@
     cutegen build TASKS/*.py --depth 0 --device for:H200 --out KERNELS      NAME.cubin, NAME.json; needs no GPU
     python3 bench/gpu/modules.py TASKS KERNELS OUT.jsonl [NAME...]          on the GPU
     python3 bench/gpu/modules.py table OUT.jsonl                            as Markdown
+    python3 bench/gpu/modules.py others OUT.jsonl                           kernels NAME~WORD beside NAME, as Markdown
     python3 bench/gpu/modules.py workspace KERNELS                          peak workspace beside the bound of the order
 
 Columns of a row, all from one run: ours (the launch list in a CUDA graph), eager (PyTorch's defaults), graph (eager in a CUDA
@@ -285,6 +286,25 @@ def table(path):
         print()
 
 
+def others(path):
+    """Times of NAME over those of NAME~WORD: above 1, the other one is faster."""
+    rows = {r["name"]: r for r in (json.loads(text) for text in open(path))}.values()
+    found = {}
+    print("| task | launches | us | other | other's us | ratio | eager in a graph, us | |\n|---|---|---|---|---|---|---|---|")
+    for r in rows:
+        if "ours" not in r:
+            print(f"| {r['name']} | | | | | | | {r.get('problem')} |")
+        for column in [c for c in r if c.startswith("ours~")]:
+            word, _, wrong = column[len("ours~"):].partition(" ")
+            wrong = wrong or ("" if r["right"] else "wrong, both")
+            if not wrong:
+                found.setdefault(word, []).append(r["ours"] / r[column])
+            graph = f"{r['graph']:.1f}" if "graph" in r else ""
+            print(f"| {r['name']} | {r['launches']} | {r['ours']:.1f} | {word} | {r[column]:.1f} | {r['ours'] / r[column]:.3f} | {graph} | {wrong} |")
+    for word, ratios in found.items():
+        print(f"\n{word}, {len(ratios)} rows: geomean {geomean(ratios):.3f}, least {min(ratios):.3f}, most {max(ratios):.3f}, {sum(x > 1 for x in ratios)} faster")
+
+
 def workspace(folder):
     """The bytes that are asked for, and those that live at the same time at most, by the launches that name them."""
     for path in sorted(pathlib.Path(folder).glob("*.json")):
@@ -305,6 +325,8 @@ def workspace(folder):
 def command():
     if sys.argv[1:2] == ["table"]:
         table(sys.argv[2])
+    elif sys.argv[1:2] == ["others"]:
+        others(sys.argv[2])
     elif sys.argv[1:2] == ["workspace"]:
         workspace(sys.argv[2])
     elif sys.argv[1:2] == ["compile"]:

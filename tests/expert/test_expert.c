@@ -393,6 +393,29 @@ static void parts_of_other_forms_declare_names_of_their_own(void **state)
     }
 }
 
+/* A memset between two launches would keep them apart. */
+static void what_parts_clear_is_cleared_before_the_first_launch_that_overlaps(void **state)
+{
+    struct bench b;
+    struct text first, source;
+    const char *plan, *clears, *part;
+
+    (void)state;
+    bench_open(&b, "lstm@sm_90a");
+    b.predicted = true;
+    first = bench_synthesize(&b);
+    assert_non_null(strstr(first.data, "cutegen_memset(call, sync"));
+    b.steps = b.replied;
+    source = first;
+    overlap_follows(&b, &source);
+    assert_non_null(strstr(source.data, "cleared(call, sync"));
+    plan = strstr(source.data, "CUTEGEN_PLAN(call)");
+    clears = strstr(plan, "cutegen_memset(call, pool.clear, 0, CLEAR_BYTES)");
+    part = strstr(plan, "do_part_1(");
+    assert_true(clears && part && clears < part);
+    bench_close(&b);
+}
+
 /* The tensor cores truncate: sums are made as it takes to be as accurate as cuBLAS. */
 static void what_the_tensor_cores_cut_off_is_made_up_for_where_cublas_is_more_accurate(void **state)
 {
@@ -559,6 +582,7 @@ int main(void)
         cmocka_unit_test(a_tuned_kernel_is_where_it_goes_on),
         cmocka_unit_test(every_set_of_steps_composes_to_plain_source),
         cmocka_unit_test(parts_of_other_forms_declare_names_of_their_own),
+        cmocka_unit_test(what_parts_clear_is_cleared_before_the_first_launch_that_overlaps),
         cmocka_unit_test(
             what_the_tensor_cores_cut_off_is_made_up_for_where_cublas_is_more_accurate),
         cmocka_unit_test(a_step_that_failed_is_not_proposed_again_nor_what_needs_it),
