@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 enum { MAX_POOLED = 64, MAX_WORDS = 2048, TEND_MS = 1000, QUIET_MS = 20 };
+enum { COPIER_POOL_BYTES = 1 << 30 };
 
 /* How many of a kind may be idle. A judgement takes two runners, one after the other: of four, two
  * are ready for the next judgement while two more are starting. */
@@ -285,9 +286,17 @@ static void add_spares(struct pool *pool)
         }
 }
 
+/* Not beside a timing; and not where it would be most of what may wait. */
+static bool may_start_copier(const struct pool *pool)
+{
+    return nothing_is_timed(pool) && pool->limits.memory_bytes >= COPIER_POOL_BYTES;
+}
+
 int pool_wait_ms(const struct pool *pool)
 {
-    return wants_spare(pool) || copiers_wanted(pool->copiers) ? QUIET_MS : TEND_MS;
+    bool copier = may_start_copier(pool) && copiers_wanted(pool->copiers);
+
+    return wants_spare(pool) || copier ? QUIET_MS : TEND_MS;
 }
 
 /* ---- tending ------------------------------------------------------------- */
@@ -384,7 +393,7 @@ void pool_tend(struct pool *pool)
     }
     pool->count = kept;
     add_spares(pool);
-    copiers_tend(pool->copiers, nothing_is_timed(pool), nothing_is_lent(pool));
+    copiers_tend(pool->copiers, may_start_copier(pool), nothing_is_lent(pool));
 }
 
 void pool_trim(struct pool *pool)

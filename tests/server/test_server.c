@@ -325,14 +325,16 @@ static struct child *borrow_copy(struct bench *b, const char *tag)
 /* Of the one process of this kind and state, or -1. */
 static int number_of(const char *kind, const char *state, const char *key)
 {
-    json_t *s = status(), *p;
-    size_t i;
+    json_t *s = status(), *all = json_object_get(s, "processes");
     int n = -1;
 
-    json_array_foreach(json_object_get(s, "processes"), i,
-                       p) if (!strcmp(json_string_or(p, "kind", ""), kind) &&
-                              !strcmp(json_string_or(p, "state", ""), state)) n =
-        (int)json_int_or(p, key, -1);
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        const json_t *p = json_array_get(all, i);
+
+        if (strcmp(json_string_or(p, "kind", ""), kind) == 0 &&
+            strcmp(json_string_or(p, "state", ""), state) == 0)
+            n = (int)json_int_or(p, key, -1);
+    }
     json_decref(s);
     return n;
 }
@@ -449,6 +451,22 @@ static void nothing_of_a_copy_outlives_its_loan_or_the_server(void **state)
     wait_gone(pid);
     wait_gone(forked);
     stop_three(one, two, c);
+}
+
+static void where_little_may_wait_there_is_no_copier(void **state)
+{
+    struct bench *b = *state;
+    struct child *one, *two;
+
+    open_warm(b, 60, 512);
+    one = borrow_copy(b, "a");
+    two = borrow_copy(b, "b");
+    /* The pool is tended after each request: one would be starting. */
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(number_of("copier", "starting", "pid"), -1);
+    assert_int_equal(number_of("copier", "waiting", "pid"), -1);
+    child_stop(one);
+    child_stop(two);
 }
 
 /* ---- bounds -------------------------------------------------------------------- */
@@ -780,6 +798,7 @@ int main(void)
         TEST(a_copier_that_dies_costs_nothing),
         TEST(a_copier_that_hangs_is_given_up),
         TEST(nothing_of_a_copy_outlives_its_loan_or_the_server),
+        TEST(where_little_may_wait_there_is_no_copier),
         TEST(at_most_so_many_wait),
         TEST(what_waits_holds_no_more_memory_than_allowed),
         TEST(without_work_the_server_ends),
