@@ -4,6 +4,8 @@
  * The processes lent are `cat`: a line in, a line out. The server is the real
  * one, in a runtime folder of its own.
  */
+#include "bench.h"
+
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
@@ -29,144 +31,6 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-enum { PATIENCE_MS = 1200000 }; /* for what must happen; reached only by a failure */
-
-struct bench {
-    struct arena *a;
-    char *dir;
-    struct warm *warm;
-};
-
-static void open_warm(struct bench *b, int idle_s, int memory_mib)
-{
-    warm_close(b->warm);
-    b->warm = warm_open(&(struct warm_config){.idle_s = idle_s, .memory_mib = memory_mib});
-}
-
-static int setup(void **state)
-{
-    struct bench *b = test_calloc(1, sizeof *b);
-    struct error err = {0};
-
-    b->a = arena_new();
-    if (!dir_temp("cutegen-server-test", b->a, &b->dir, &err))
-        return -1;
-    setenv("CUTEGEN_RUNTIME", b->dir, 1);
-    open_warm(b, 60, 1024);
-    *state = b;
-    return 0;
-}
-
-/* Ended; an orphan may wait a while for whoever reaps orphans here. */
-static bool gone(int pid)
-{
-    char path[64], stat[256] = "", *state;
-    FILE *f;
-
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    f = fopen(path, "r");
-    if (!f)
-        return true;
-    state = fgets(stat, sizeof stat, f) ? strrchr(stat, ')') : NULL;
-    fclose(f);
-    return !state || state[2] == 'Z' || state[2] == 'X';
-}
-
-static void wait_gone(int pid)
-{
-    int64_t end = clock_ms() + PATIENCE_MS;
-
-    while (!gone(pid) && clock_ms() < end)
-        usleep(2000);
-    assert_true(gone(pid));
-}
-
-static json_t *status(void)
-{
-    struct error err = {0};
-    json_t *s = NULL;
-
-    assert_true(warm_status(&s, &err));
-    return s;
-}
-
-static int server_pid(void)
-{
-    json_t *s = status();
-    int pid = (int)json_int_or(s, "pid", 0);
-
-    json_decref(s);
-    return pid;
-}
-
-static int teardown(void **state)
-{
-    struct bench *b = *state;
-    struct error ignored = {0};
-    int pid = server_pid();
-
-    if (pid)
-        kill(pid, SIGKILL);
-    while (pid && !gone(pid))
-        usleep(2000);
-    warm_close(b->warm);
-    dir_remove(b->dir, &ignored);
-    arena_free(b->a);
-    test_free(b);
-    return 0;
-}
-
-static struct child *borrow_tagged(struct bench *b, const char *kind, const char *tag)
-{
-    const char *argv[] = {"cat", NULL};
-    const struct child_source *source = warm_source(b->warm);
-    struct error err = {0};
-    struct child *c = NULL;
-
-    assert_true(child_obtain(source, kind, tag, &(struct proc_spec){.argv = argv}, &c, &err));
-    return c;
-}
-
-static struct child *borrow(struct bench *b)
-{
-    struct child *c = borrow_tagged(b, "builder", NULL);
-
-    assert_true(child_is_lent(c));
-    return c;
-}
-
-static void says(struct bench *b, struct child *c, const char *line)
-{
-    struct error err = {0};
-    enum child_answer how;
-    struct text answer;
-
-    assert_true(child_ask(c, text_of(line), PATIENCE_MS, 1 << 16, b->a, &how, &answer, &err));
-    assert_int_equal(how, CHILD_LINE);
-    assert_string_equal(answer.data, line);
-}
-
-static int count_in(const char *state)
-{
-    json_t *s = status(), *p;
-    size_t i;
-    int n = 0;
-
-    json_array_foreach(json_object_get(s, "processes"), i, p) n +=
-        strcmp(json_string_or(p, "state", ""), state) == 0;
-    json_decref(s);
-    return n;
-}
-
-static void wait_count(const char *state, int wanted)
-{
-    int64_t end = clock_ms() + PATIENCE_MS;
-
-    while (count_in(state) != wanted && clock_ms() < end)
-        usleep(5000);
-    assert_int_equal(count_in(state), wanted);
-}
 
 /* ---- loans --------------------------------------------------------------------- */
 
@@ -300,173 +164,6 @@ static void spares_are_made_ready_while_nothing_is_timed(void **state)
     child_stop(c);
     wait_count("waiting", 4);
     child_return(oracle);
-}
-
-/* ---- copies -------------------------------------------------------------------- */
-
-/* Its program is `cat` when it is started, and cat_copier.py's when it is a copy. */
-static struct child *borrow_copy(struct bench *b, const char *tag)
-{
-    static const char cat[] =
-        "import os, sys\nfor line in sys.stdin: print(line, end='', flush=True)";
-    const char *argv[] = {"python3", "-I", "-u", "-c", cat, NULL};
-    struct error err = {0};
-    struct child *c = NULL;
-
-    assert_true(child_obtain(warm_source(b->warm), "oracle", tag,
-                             &(struct proc_spec){.argv = argv,
-                                                 .dir = "/usr",
-                                                 .private_tmp = true,
-                                                 .copier = getenv("CUTEGEN_TEST_COPIER")},
-                             &c, &err));
-    return c;
-}
-
-/* Of the one process of this kind and state, or -1. */
-static int number_of(const char *kind, const char *state, const char *key)
-{
-    json_t *s = status(), *all = json_object_get(s, "processes");
-    int n = -1;
-
-    for (size_t i = 0; i < json_array_size(all); i++) {
-        const json_t *p = json_array_get(all, i);
-
-        if (strcmp(json_string_or(p, "kind", ""), kind) == 0 &&
-            strcmp(json_string_or(p, "state", ""), state) == 0)
-            n = (int)json_int_or(p, key, -1);
-    }
-    json_decref(s);
-    return n;
-}
-
-static int wait_copier(void)
-{
-    int64_t end = clock_ms() + PATIENCE_MS;
-    int pid;
-
-    while ((pid = number_of("copier", "waiting", "pid")) < 0 && clock_ms() < end)
-        usleep(5000);
-    assert_true(pid > 0);
-    return pid;
-}
-
-static void stop_three(struct child *a, struct child *b, struct child *c)
-{
-    child_stop(a);
-    child_stop(b);
-    child_stop(c);
-}
-
-static const char *asks(struct bench *b, struct child *c, const char *line)
-{
-    struct error err = {0};
-    enum child_answer how;
-    struct text answer;
-
-    assert_true(child_ask(c, text_of(line), PATIENCE_MS, 1 << 16, b->a, &how, &answer, &err));
-    assert_int_equal(how, CHILD_LINE);
-    return answer.data;
-}
-
-static void the_second_has_a_copier_started_and_the_next_is_a_copy(void **state)
-{
-    struct bench *b = *state;
-    struct child *one = borrow_copy(b, "a"), *two = borrow_copy(b, "b"), *c;
-    struct error err = {0};
-    json_t *about;
-
-    says(b, one, "about"); /* started: it knows no such word */
-    wait_copier();
-    c = borrow_copy(b, "c");
-    says(b, c, "line");
-    assert_int_equal(number_of("copier", "waiting", "uses"), 1);
-    assert_true(json_parse(text_of(asks(b, c, "about")), "about", &about, &err));
-    assert_int_equal(json_array_size(json_object_get(about, "descriptors")), 3); /* its streams */
-    assert_string_equal(json_string_or(about, "dir", ""), "/usr");
-    assert_non_null(strstr(json_line(json_object_get(about, "env"), b->a), child_tmp(c)));
-    json_decref(about);
-    child_return(c);
-    child_return(one);
-    child_return(two);
-}
-
-static void a_first_one_is_enough_when_nothing_follows(void **state)
-{
-    struct bench *b = *state;
-
-    child_return(borrow_copy(b, "a"));
-    wait_copier();
-}
-
-static void a_copier_that_dies_costs_nothing(void **state)
-{
-    struct bench *b = *state;
-    struct child *one = borrow_copy(b, "a"), *two = borrow_copy(b, "b"), *copy, *c;
-    int pid = wait_copier();
-
-    copy = borrow_copy(b, "c");
-    kill(pid, SIGKILL);
-    wait_gone(pid);
-    c = borrow_copy(b, "d");
-    says(b, c, "about"); /* started */
-    says(b, copy, "still here");
-    pid = child_pid(copy);
-    child_stop(copy);
-    wait_gone(pid);
-    stop_three(one, two, c);
-}
-
-static void a_copier_that_hangs_is_given_up(void **state)
-{
-    struct bench *b = *state;
-    struct child *one = borrow_copy(b, "a"), *two = borrow_copy(b, "b"), *c;
-    int pid = wait_copier();
-
-    kill(pid, SIGSTOP);
-    c = borrow_copy(b, "c");
-    says(b, c, "about"); /* started */
-    wait_gone(pid);
-    stop_three(one, two, c);
-}
-
-static void nothing_of_a_copy_outlives_its_loan_or_the_server(void **state)
-{
-    struct bench *b = *state;
-    struct child *one = borrow_copy(b, "a"), *two = borrow_copy(b, "b"), *c;
-    int pid, forked, server = server_pid();
-
-    wait_copier();
-    c = borrow_copy(b, "c");
-    pid = child_pid(c);
-    forked = atoi(asks(b, c, "fork"));
-    assert_true(forked > 0);
-    child_stop(c);
-    wait_gone(pid);
-    wait_gone(forked);
-    c = borrow_copy(b, "d");
-    pid = child_pid(c);
-    forked = atoi(asks(b, c, "fork"));
-    kill(server, SIGKILL);
-    wait_gone(server);
-    wait_gone(pid);
-    wait_gone(forked);
-    stop_three(one, two, c);
-}
-
-static void where_little_may_wait_there_is_no_copier(void **state)
-{
-    struct bench *b = *state;
-    struct child *one, *two;
-
-    open_warm(b, 60, 512);
-    one = borrow_copy(b, "a");
-    two = borrow_copy(b, "b");
-    /* The pool is tended after each request: one would be starting. */
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(number_of("copier", "starting", "pid"), -1);
-    assert_int_equal(number_of("copier", "waiting", "pid"), -1);
-    child_stop(one);
-    child_stop(two);
 }
 
 /* ---- bounds -------------------------------------------------------------------- */
@@ -780,8 +477,6 @@ static void without_a_server_it_is_started_all_the_same(void **state)
     close(hold[0]);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -793,12 +488,6 @@ int main(void)
         TEST(the_one_that_knows_the_task_is_preferred),
         TEST(a_runner_is_lent_once_and_spares_are_ready),
         TEST(spares_are_made_ready_while_nothing_is_timed),
-        TEST(the_second_has_a_copier_started_and_the_next_is_a_copy),
-        TEST(a_first_one_is_enough_when_nothing_follows),
-        TEST(a_copier_that_dies_costs_nothing),
-        TEST(a_copier_that_hangs_is_given_up),
-        TEST(nothing_of_a_copy_outlives_its_loan_or_the_server),
-        TEST(where_little_may_wait_there_is_no_copier),
         TEST(at_most_so_many_wait),
         TEST(what_waits_holds_no_more_memory_than_allowed),
         TEST(without_work_the_server_ends),
