@@ -88,6 +88,8 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
             sweep modules env GENERATE="$PWD/tests/expert/$generator.py" tests/expert/coverage.sh $build \
                 "$(python3 "tests/expert/$generator.py" --count)" "$seed" 1
         done
+        sweep modules env GENERATE="$PWD/tests/expert/batches.py" tests/expert/coverage.sh $build 40 "$seed" 1
+        sweep modules env GENERATE="$PWD/tests/expert/batches.py" ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build 40 "$((seed + 1))" 1
         sweep modules tests/expert/backward_test.sh $cutegen all
         sweep modules tests/expert/sizes_test.sh $cutegen all
         sweep modules tests/expert/overlap_test.sh $build/tests/expert/expert_ladder $cutegen all

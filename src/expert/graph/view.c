@@ -82,22 +82,28 @@ static struct axis axis_cut(struct axis *x, int64_t count)
     return outer;
 }
 
-/* Neighbouring dimensions may become one, and where `split` one several; dimensions of size 1 come
- * and go. */
-static bool reshape(struct view *v, const struct tensor *to, bool split)
+/* What a view may do besides rearranging whole dimensions. */
+enum view_may { VIEW_WHOLE, VIEW_SPLIT, VIEW_PART, VIEW_BATCH };
+
+/* Neighbouring dimensions may become one, and others than for VIEW_WHOLE one several; dimensions of
+ * size 1 come and go. */
+static bool reshape(struct view *v, const struct tensor *to, enum view_may may)
 {
     struct axis axes[MAX_DIMS], rest = {.size = 1};
+    bool split = may != VIEW_WHOLE;
     int k = 0;
 
     for (int d = 0; d < to->dims; d++) {
+        int64_t done = 1;
+
         axes[d] = (struct axis){.size = 1};
-        while (axes[d].size < to->shape[d]) {
-            int64_t need = to->shape[d] / axes[d].size;
+        while (done < to->shape[d]) {
+            int64_t need = to->shape[d] / done;
             struct axis piece;
 
             while (rest.size == 1 && k < v->dims)
                 rest = v->axes[k++];
-            if (rest.size == 1 || to->shape[d] % axes[d].size)
+            if (rest.size == 1 || to->shape[d] % done)
                 return false;
             if (rest.size > need ? !split || rest.size % need : need % rest.size)
                 return false;
@@ -107,13 +113,22 @@ static bool reshape(struct view *v, const struct tensor *to, bool split)
                 piece = rest;
                 rest = (struct axis){.size = 1};
             }
-            if (axes[d].size == 1)
+            done *= piece.size;
+            if (axes[d].size == 1) {
                 axes[d] = piece;
-            else if (!axes_merge(&axes[d], &piece, split))
-                return false;
+            } else if (!axes_merge(&axes[d], &piece, split)) {
+                if (may != VIEW_BATCH || d > 0 || to->dims != 3)
+                    return false;
+                v->outer[v->outers++] = axes[d];
+                axes[d] = piece;
+            }
         }
-        if (axes[d].size != to->shape[d])
+        if (done != to->shape[d])
             return false;
+    }
+    if (v->outers > 0) {
+        v->outer[v->outers++] = axes[0];
+        axes[0] = (struct axis){.size = to->shape[0]};
     }
     memcpy(v->axes, axes, sizeof(axes));
     v->dims = to->dims;
@@ -122,12 +137,12 @@ static bool reshape(struct view *v, const struct tensor *to, bool split)
 
 bool view_reshape(struct view *v, const struct tensor *to)
 {
-    return reshape(v, to, false);
+    return reshape(v, to, VIEW_WHOLE);
 }
 
 bool view_split(struct view *v, const struct tensor *to)
 {
-    return reshape(v, to, true);
+    return reshape(v, to, VIEW_SPLIT);
 }
 
 static int wrap(int64_t dim, int dims)
@@ -269,13 +284,26 @@ int64_t view_offset(const struct view *v, const struct tensor *in)
     return offset;
 }
 
-/* What a view may do besides rearranging whole dimensions. */
-enum view_may { VIEW_WHOLE, VIEW_SPLIT, VIEW_PART };
-
 struct viewing {
     enum view_may may;
     bool (*function)(const struct node *n); /* elements may be changed by these; NULL: by none */
 };
+
+/* Of three dimensions, the last two? */
+static bool transposes_last(const struct node *n)
+{
+    int64_t i = 0, j = 1;
+
+    return graph_arg_int(n, 1, "dim0", &i) && graph_arg_int(n, 2, "dim1", &j) && i % 3 != 0 &&
+           j % 3 != 0;
+}
+
+/* Does what follows a batch of matrices at most transpose them, or copy? */
+static bool keeps_batch(const struct node *n)
+{
+    return graph_op_is(n, "aten.mT") || op_among(n, copies, ARRAY_LEN(copies)) ||
+           (graph_op_is(n, "aten.transpose") && transposes_last(n));
+}
 
 static bool view_of(const struct graph *g, const struct node *n, struct viewing how,
                     struct view *out)
@@ -294,8 +322,10 @@ static bool view_of(const struct graph *g, const struct node *n, struct viewing 
     if (!(graph_rearranges(n) || takes || (how.function && how.function(n))) ||
         !graph_arg(g, n, 0) || !view_of(g, graph_arg(g, n, 0), how, out))
         return false;
+    if (out->outers > 0 && !keeps_batch(n))
+        return false;
     if (takes)
-        return view_take(out, n) && (how.may == VIEW_PART || !out->sliced);
+        return view_take(out, n) && (how.may >= VIEW_PART || !out->sliced);
     if (!graph_rearranges(n))
         return true;
     if (op_among(n, copies, ARRAY_LEN(copies)))
@@ -311,7 +341,7 @@ static bool view_of(const struct graph *g, const struct node *n, struct viewing 
     if (graph_op_is(n, "aten.transpose"))
         return graph_arg_int(n, 1, "dim0", &i) && graph_arg_int(n, 2, "dim1", &j) &&
                view_transpose(out, i, j);
-    return reshape(out, &n->t, how.may != VIEW_WHOLE);
+    return reshape(out, &n->t, how.may);
 }
 
 bool graph_view(const struct graph *g, const struct node *n, struct view *out)
@@ -328,6 +358,11 @@ bool graph_view_changed(const struct graph *g, const struct node *n,
 bool graph_view_split(const struct graph *g, const struct node *n, struct view *out)
 {
     return view_of(g, n, (struct viewing){.may = VIEW_SPLIT}, out);
+}
+
+bool graph_view_batch(const struct graph *g, const struct node *n, struct view *out)
+{
+    return view_of(g, n, (struct viewing){.may = VIEW_BATCH}, out);
 }
 
 bool graph_view_part(const struct graph *g, const struct node *n, struct view *out)

@@ -28,6 +28,9 @@ struct view {
     struct axis axes[MAX_DIMS];
     int64_t from[MAX_DIMS]; /* its origin along each dimension of the input */
     bool sliced;            /* it does not cover the whole input */
+    /* Dimension 0 as these, which do not merge; 0: it is one. Then axes[0] has only its size. */
+    struct axis outer[MAX_DIMS];
+    int outers;
 };
 
 /* Is the node an input with only rearranged elements? */
@@ -39,6 +42,9 @@ bool graph_view_changed(const struct graph *g, const struct node *n,
 bool graph_view_split(const struct graph *g, const struct node *n, struct view *out);
 /* The same, but slices with steps are also allowed: see `from`. */
 bool graph_view_part(const struct graph *g, const struct node *n, struct view *out);
+/* The same, but the first of three dimensions may also be merged from several that do not merge: a
+ * batch of matrices. */
+bool graph_view_batch(const struct graph *g, const struct node *n, struct view *out);
 /* Elements before the first one. */
 int64_t view_offset(const struct view *v, const struct tensor *in);
 /* A whole tensor as a view of itself. */

@@ -32,9 +32,21 @@ static struct side side_of(const struct view *v)
 
     if (v->dims == 3)
         s.l = v->axes[0];
+    s.outers = v->outers;
+    memcpy(s.outer, v->outer, sizeof(s.outer));
+    s.input = v->input;
+    memcpy(s.from, v->from, sizeof(s.from));
+    s.sliced = v->sliced;
     s.row = v->axes[v->dims - 2];
     s.col = v->axes[v->dims - 1];
     return s;
+}
+
+bool gemm_reads_in_pieces(const struct graph *g, const struct node *operand)
+{
+    struct view v;
+
+    return operand->t.dims == 3 && graph_view_batch(g, operand, &v);
 }
 
 static bool find_product(struct gemm *q, struct match *out)
@@ -67,7 +79,8 @@ static bool operand(struct gemm *q, const struct node *n, struct view *v, const 
 {
     struct expr e = {.g = q->g, .a = q->a, .see_turned = true};
 
-    if (!n || graph_view(q->g, n, v))
+    if (!n || graph_view(q->g, n, v) ||
+        (gemm_reads_in_pieces(q->g, n) && graph_view_batch(q->g, n, v)))
         return n != NULL;
     if (!graph_view_changed(q->g, n, of_one_value, v) ||
         strcmp(q->g->in[v->input].dtype, "f32") != 0 || strcmp(n->t.dtype, "f32") != 0)
@@ -241,15 +254,47 @@ static const char *mode_stride(struct gemm *q, struct signature *sig, const stru
         return "_1{}";
     name = arena_printf(q->a, "%s_%s", match_lower(tensor, q->a), mode);
     buf_printf(&sig->params, ", %s %s", q->index, name);
-    buf_printf(&sig->args, ", (%s)%s->strides[%d]", q->index, tensor, x->last - 1);
+    buf_printf(&sig->args, ", (%s)%s", q->index, match_axis_stride(tensor, x, q->a));
     return name;
 }
 
-static const char *batch_offset(struct gemm *q, struct signature *sig, const struct axis *l,
+static const char *piece_size(struct gemm *q, const char *tensor, const struct axis *x)
+{
+    return x->first == x->last ? arena_printf(q->a, "%lld", (long long)x->size)
+                               : match_axis_size(tensor, x, q->a);
+}
+
+/* A batch of dimensions that do not merge: l is taken apart, from the innermost one outwards. */
+static const char *batch_pieces(struct gemm *q, struct signature *sig, const struct side *x,
                                 const char *tensor)
 {
-    const char *stride = mode_stride(q, sig, l, tensor, "l", false);
+    const char *text = "", *rest = "l", *t = match_lower(tensor, q->a);
 
+    for (int i = x->outers; i-- > 0;) {
+        const struct axis *o = &x->outer[i];
+        const char *stride = mode_stride(q, sig, o, tensor, arena_printf(q->a, "l%d", i), false);
+        const char *count = arena_printf(q->a, "%s_count%d", t, i);
+        const char *at = i > 0 ? arena_printf(q->a, "%s %% %s", rest, count) : rest;
+
+        if (stride[0] != '_')
+            text = arena_printf(q->a, "%s + %s * int64_t(%s)", text, at, stride);
+        if (i > 0) {
+            buf_printf(&sig->params, ", int %s", count);
+            buf_printf(&sig->args, ", (int)%s", piece_size(q, tensor, o));
+            rest = arena_printf(q->a, "%s / %s", rest, count);
+        }
+    }
+    return text;
+}
+
+static const char *batch_offset(struct gemm *q, struct signature *sig, const struct side *x,
+                                const char *tensor)
+{
+    const char *stride;
+
+    if (x->outers > 0)
+        return batch_pieces(q, sig, x, tensor);
+    stride = mode_stride(q, sig, &x->l, tensor, "l", false);
     return stride[0] == '_' ? "" : arena_printf(q->a, " + l * int64_t(%s)", stride);
 }
 
@@ -274,24 +319,71 @@ static void check_unit(struct gemm *q, struct scope *s, const char *tensor, cons
 
 /* May the operand be read in vectors of four along `fast`? Then the plan checks it again. */
 static bool vectors(struct gemm *q, struct scope *s, const char *tensor, const char *size,
-                    const struct axis *fast, const struct axis *slow, const struct axis *l)
+                    const struct side *x, const struct axis *fast)
 {
-    const struct axis *others[] = {slow, l};
+    const struct axis *others[MAX_DIMS + 1] = {fast == &x->col ? &x->row : &x->col, &x->l};
+    size_t count = x->outers > 0 ? 1 : 2;
+    const char *offset = match_offset(tensor, x->from, q->a);
+    int64_t begin = 0;
 
+    for (int i = 0; i < x->outers; i++)
+        others[count++] = &x->outer[i];
     if (fast->size % 4 != 0)
         return false;
-    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+    for (size_t i = 0; i < count; i++)
         if (others[i]->first != others[i]->last && others[i]->stride % 4 != 0)
             return false;
+    for (int d = 0; d < q->g->in[x->input].dims; d++)
+        begin += x->from[d] * q->g->in[x->input].strides[d];
+    if (begin % 4 != 0)
+        return false;
+    if (*offset)
+        add_check(q, s, "vector_check", arena_printf(q->a, "(%s) %% 4 == 0", offset),
+                  arena_printf(q->a, "what is read of %s must start on 16 bytes", tensor));
     add_check(q, s, "vector_check",
               arena_printf(q->a, "cutegen_aligned(%s, 16) && %s %% 4 == 0", tensor, size),
               arena_printf(q->a, "%s must be read in vectors of 4 along %s", tensor, size));
-    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+    for (size_t i = 0; i < count; i++)
         if (others[i]->first != others[i]->last)
-            add_check(q, s, "vector_check",
-                      arena_printf(q->a, "%s->strides[%d] %% 4 == 0", tensor, others[i]->last - 1),
-                      arena_printf(q->a, "rows of %s must start on 16 bytes", tensor));
+            add_check(
+                q, s, "vector_check",
+                arena_printf(q->a, "%s %% 4 == 0", match_axis_stride(tensor, others[i], q->a)),
+                arena_printf(q->a, "rows of %s must start on 16 bytes", tensor));
     return true;
+}
+
+/* Does only the form for the FMA units read it where it is? */
+static bool in_pieces(const struct side *x)
+{
+    return x->outers > 0 || x->sliced || x->l.split || x->row.split || x->col.split;
+}
+
+/* The sizes of its pieces are the task's, and make up the batch. */
+static void check_pieces(struct gemm *q, struct scope *s, const struct side *x, const char *tensor)
+{
+    struct axis axes[MAX_DIMS + 3] = {x->l, x->row, x->col};
+    const char *product = "";
+
+    memcpy(axes + 3, x->outer, sizeof(x->outer));
+    axes[0].split = axes[0].split || x->sliced;
+    match_split_checks(s, tensor, &q->g->in[x->input], axes, 3 + x->outers, q->a);
+    for (int i = 0; i < x->outers; i++)
+        product = arena_printf(q->a, "%s%s%s", product, i > 0 ? " * " : "",
+                               piece_size(q, tensor, &x->outer[i]));
+    if (x->outers > 0)
+        add_check(q, s, "check", arena_printf(q->a, "L == %s", product),
+                  arena_printf(q->a, "%s must have as many matrices as C", tensor));
+}
+
+/* Would a copy be read faster? */
+static bool copy_is_better(const struct gemm *q, const struct scope *s, const struct side *x,
+                           const char *t, bool words)
+{
+    const struct axis *fast = x->col.stride == 1 ? &x->col : &x->row;
+
+    return in_pieces(x) &&
+           (fast->stride != 1 ||
+            (words && fast->size % 4 == 0 && !scope_has(s, arena_printf(q->a, "%s_vectors", t))));
 }
 
 /* Which way an operand lies, as facts and slots. `rows` is "m" or "n". */
@@ -306,13 +398,12 @@ static void fill_operand(struct gemm *q, struct scope *s, struct signature *sig,
               mode_stride(q, sig, &x->row, tensor, rows, !k_major));
     scope_set(s, arena_printf(q->a, "%s_k", t), "%s",
               mode_stride(q, sig, &x->col, tensor, "k", k_major));
-    scope_set(s, arena_printf(q->a, "%s_batch", t), "%s", batch_offset(q, sig, &x->l, tensor));
+    scope_set(s, arena_printf(q->a, "%s_batch", t), "%s", batch_offset(q, sig, x, tensor));
     scope_fact(s, arena_printf(q->a, "%s_%s_major", t, k_major ? "k" : rows));
     if (unit)
         check_unit(q, s, tensor, k_major ? &x->col : &x->row);
     if (unit && words &&
-        vectors(q, s, tensor, k_major ? "K" : size, k_major ? &x->col : &x->row,
-                k_major ? &x->row : &x->col, &x->l)) {
+        vectors(q, s, tensor, k_major ? "K" : size, x, k_major ? &x->col : &x->row)) {
         scope_fact(s, arena_printf(q->a, "%s_vectors", t));
         if (!k_major)
             scope_fact(s, arena_printf(q->a, "%s_fragments", t));
@@ -333,9 +424,17 @@ static void fill_leaf(struct gemm *q, struct scope *s, struct signature *strides
     scope_set(item, "n", "%s", mode_stride(q, strides, &leaf->side.col, leaf->name, "n", true));
     if (leaf->side.col.stride == 1)
         check_unit(q, s, leaf->name, &leaf->side.col);
-    scope_set(item, "batch", "%s", batch_offset(q, strides, &leaf->side.l, leaf->name));
+    scope_set(item, "batch", "%s", batch_offset(q, strides, &leaf->side, leaf->name));
     buf_printf(&pointers->params, "%s const *%s, ", type, leaf->name);
     buf_printf(&pointers->args, "CUTEGEN_DATA(%s const, %s), ", type, leaf->name);
+}
+
+static const char *operand_pointer(struct gemm *q, struct scope *s, const struct side *x,
+                                   const char *tensor)
+{
+    const char *type = scope_get(s, arena_printf(q->a, "%s_type", match_lower(tensor, q->a)));
+
+    return match_pointer(arena_printf(q->a, "%s const", type), tensor, x->from, q->a);
 }
 
 static void fill_type(struct gemm *q, struct scope *s, const char *t, const char *dtype, bool load)
@@ -382,7 +481,7 @@ static void fill_sizes(struct gemm *q, struct scope *s)
 
     scope_set(s, "M", "%s", match_size_text("C", q->C.row.first, q->C.row.last, q->a));
     scope_set(s, "N", "%s", match_size_text("C", q->C.col.first, q->C.col.last, q->a));
-    scope_set(s, "K", "%s", match_size_text(of, k->first, k->last, q->a));
+    scope_set(s, "K", "%s", match_axis_size(of, k, q->a));
     scope_set(s, "L", "%s", match_size_text("C", q->C.l.first, q->C.l.last, q->a));
     scope_set(s, "grid_z", "%s", q->C.l.size > 1 ? "L" : "1");
     if (q->C.l.size > 1)
@@ -451,15 +550,17 @@ static bool fill(struct gemm *q, struct match *out)
     buf_puts(&strides.args, ", (int)M, (int)N, (int)K");
     fill_operand(q, s, &strides, &q->A, "A", "m", words);
     fill_operand(q, s, &strides, &q->B, "B", "n", words);
+    check_pieces(q, s, &q->A, "A");
+    check_pieces(q, s, &q->B, "B");
     scope_set(s, "c_m", "%s", mode_stride(q, &strides, &q->C.row, "C", "m", false));
     scope_set(s, "c_n", "%s", mode_stride(q, &strides, &q->C.col, "C", "n", true));
-    scope_set(s, "c_batch", "%s", batch_offset(q, &strides, &q->C.l, "C"));
+    scope_set(s, "c_batch", "%s", batch_offset(q, &strides, &q->C, "C"));
     if (q->C.col.stride == 1)
         check_unit(q, s, "C", &q->C.col);
     buf_printf(&pointers.params, "%s const *A, %s const *B, ", scope_get(s, "a_type"),
                scope_get(s, "b_type"));
-    buf_printf(&pointers.args, "CUTEGEN_DATA(%s const, A), CUTEGEN_DATA(%s const, B), ",
-               scope_get(s, "a_type"), scope_get(s, "b_type"));
+    buf_printf(&pointers.args, "%s, %s, ", operand_pointer(q, s, &q->A, "A"),
+               operand_pointer(q, s, &q->B, "B"));
     for (int i = 0; i < q->leaf_count; i++)
         fill_leaf(q, s, &strides, &pointers, &q->leaves[i]);
     scope_set(s, "params", "%s%s *C%s", buf_text(&pointers.params).data, scope_get(s, "c_type"),
@@ -468,7 +569,12 @@ static bool fill(struct gemm *q, struct match *out)
               scope_get(s, "c_type"), buf_text(&strides.args).data);
     fill_sizes(q, s);
     ok = fill_epilogue(q, s, out);
-    if (ok && gemm_suits_thin(q))
+    if (ok && (in_pieces(&q->A) || in_pieces(&q->B)))
+        ok =
+            !(gemm_suits_thin(q) || gemm_suits_sm90(q) || copy_is_better(q, s, &q->A, "a", words) ||
+              copy_is_better(q, s, &q->B, "b", words)) ||
+            match_no(out, q->a, "an operand is better copied");
+    else if (ok && gemm_suits_thin(q))
         gemm_fill_thin(q, out);
     else if (ok && gemm_suits_sm90(q) && (q->a_body || q->b_body))
         ok = match_no(out, q->a, "an operand is computed"); /* by a kernel before it, here */

@@ -14,6 +14,11 @@ enum { GEMM_LEAVES = 6 };
 
 struct side { /* (l, row, col) of an operand or of the result */
     struct axis l, row, col;
+    struct axis outer[MAX_DIMS]; /* l as these, the first one outermost; view.h */
+    int outers;
+    int input; /* of an operand, and where in it the first element is */
+    int64_t from[MAX_DIMS];
+    bool sliced;
 };
 
 struct leaf {
@@ -39,6 +44,8 @@ struct gemm {
 };
 
 bool gemm_is_product(const struct node *n);
+/* Can the form for the FMA units read it where it is, and maybe no other? */
+bool gemm_reads_in_pieces(const struct graph *g, const struct node *operand);
 
 /* fp32 on the tensor cores of sm_90a (recipes/gemm_sm90.cu): is there enough work, and can the
  * kernel read the operands? */

@@ -388,8 +388,7 @@ const char *match_axis_stride(const char *tensor, const struct axis *x, struct a
     return x->times > 1 ? arena_printf(a, "(%s * %lld)", stride, (long long)x->times) : stride;
 }
 
-const char *match_pointer(const char *type, const char *tensor, const int64_t from[MAX_DIMS],
-                          struct arena *a)
+const char *match_offset(const char *tensor, const int64_t from[MAX_DIMS], struct arena *a)
 {
     const char *offset = "";
 
@@ -397,6 +396,14 @@ const char *match_pointer(const char *type, const char *tensor, const int64_t fr
         if (from[d])
             offset = arena_printf(a, "%s%s%s->strides[%d] * %lld", offset, *offset ? " + " : "",
                                   tensor, d, (long long)from[d]);
+    return offset;
+}
+
+const char *match_pointer(const char *type, const char *tensor, const int64_t from[MAX_DIMS],
+                          struct arena *a)
+{
+    const char *offset = match_offset(tensor, from, a);
+
     return *offset ? arena_printf(a, "CUTEGEN_AT(%s, %s, %s)", type, tensor, offset)
                    : arena_printf(a, "CUTEGEN_DATA(%s, %s)", type, tensor);
 }

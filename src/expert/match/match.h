@@ -65,6 +65,8 @@ const char *match_size_text(const char *tensor, int first, int last, struct aren
 /* How the plan finds an axis' size and stride. */
 const char *match_axis_size(const char *tensor, const struct axis *x, struct arena *a);
 const char *match_axis_stride(const char *tensor, const struct axis *x, struct arena *a);
+/* The place of a view's first element: "x->strides[1] * 3", or "" for 0. */
+const char *match_offset(const char *tensor, const int64_t from[MAX_DIMS], struct arena *a);
 /* How the plan points at where a view begins: CUTEGEN_DATA(type, x), or CUTEGEN_AT further on. */
 const char *match_pointer(const char *type, const char *tensor, const int64_t from[MAX_DIMS],
                           struct arena *a);

@@ -375,18 +375,24 @@ static const struct node *residual(const struct cut *c, const struct node *produ
 }
 
 /* The product and as many following operators as a recipe covers. */
-static bool take_product(struct cut *c, const struct node *product)
+static bool take_covered(struct cut *c, const struct node *product)
 {
     const struct graph *g = c->left;
-    const struct node *first = residual(c, product);
 
-    if (first)
-        return take(c, first, true);
     for (int i = g->count; i-- > product - g->nodes;)
         if ((&g->nodes[i] == product || ends(c, product, &g->nodes[i])) &&
             take(c, &g->nodes[i], false))
             return true;
-    return take(c, product, true);
+    return false;
+}
+
+static bool take_product(struct cut *c, const struct node *product)
+{
+    const struct node *first = residual(c, product);
+
+    if (first)
+        return take(c, first, true);
+    return take_covered(c, product) || take(c, product, true);
 }
 
 /* Attention as one part, with what only rearranges its result, or a part that it reads. False: it
@@ -430,11 +436,23 @@ static bool take_front(struct cut *c, const struct node *product)
         return take(c, product, true);
     if (recurrent_is(product))
         return take_recurrent(c, product);
-    for (size_t i = 0; i < json_array_size(product->args); i++) {
-        const struct node *n = unreadable(c->left, graph_arg(c->left, product, i));
+    for (int pass = 0; pass < 2; pass++) {
+        bool pieces = false; /* some are left where they are, as the FMA units could read them */
 
-        if (n)
-            return take(c, n, true);
+        for (size_t i = 0; i < json_array_size(product->args); i++) {
+            const struct node *operand = graph_arg(c->left, product, i),
+                              *n = unreadable(c->left, operand);
+            bool leave = n && pass == 0 && gemm_is_product(product) &&
+                         gemm_reads_in_pieces(c->left, operand);
+
+            if (n && !leave)
+                return take(c, n, true);
+            pieces = pieces || leave;
+        }
+        if (!pieces)
+            break;
+        if (!residual(c, product) && take_covered(c, product))
+            return true;
     }
     return take_product(c, product);
 }
