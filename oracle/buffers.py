@@ -155,7 +155,7 @@ class Pool:
             hint = (
                 "make the task smaller (--set N=512), or name a folder with more room in TMPDIR"
                 if err.errno == errno.ENOSPC
-                else "choose another work directory"
+                else "raise the limit: ulimit -f unlimited" if err.errno == errno.EFBIG else "choose another folder: TMPDIR"
             )
             raise machine(f"cannot make buffer {path} of {size} bytes: {err.strerror}", hint) from err
         self._paths.append(path)

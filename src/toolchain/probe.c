@@ -22,10 +22,12 @@
 #include "toolchain/probe_gpu.h"
 #include "toolchain/tools.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -144,7 +146,10 @@ static void look_at_cc(const struct scene *s, struct arena *a, struct check *c)
 {
     const char *path = s->tools.cc;
 
-    if (!path)
+    if (!path && s->tools.cc_failure)
+        set_broken(c, s->tools.cc_failure,
+                   "reinstall it, or name another: --cc PATH; simt needs one");
+    else if (!path)
         set_missing(c, "no gcc or clang: simt needs one",
                     "apt-get install gcc, or name one: --cc PATH");
     else
@@ -396,33 +401,66 @@ static void look_at_models(const struct scene *s, struct arena *a, struct check 
     buf_release(&b);
 }
 
-/* Free space where a folder is, or will be. */
-static double free_bytes(const char *dir, struct arena *a)
+/* The folder, or the nearest one above it that exists. */
+static const char *nearest_folder(const char *dir, struct arena *a)
 {
-    struct statvfs v;
     char *path = path_absolute(a, dir);
 
-    while (statvfs(path, &v)) {
+    while (access(path, F_OK) != 0) {
         char *slash = strrchr(path, '/');
 
         if (!slash || slash == path)
-            return statvfs("/", &v) ? -1 : (double)v.f_bavail * (double)v.f_frsize;
+            return "/";
         *slash = '\0';
     }
-    return (double)v.f_bavail * (double)v.f_frsize;
+    return path;
+}
+
+static const double least_free = 500e6;
+
+static double free_bytes(const char *dir)
+{
+    struct statvfs v;
+
+    return statvfs(dir, &v) ? -1 : (double)v.f_bavail * (double)v.f_frsize;
+}
+
+/* Why nothing can be made in a folder; NULL: it can. */
+static const char *closed_folder(const char *dir)
+{
+    struct stat st;
+
+    if (stat(dir, &st) == 0 && !S_ISDIR(st.st_mode))
+        return strerror(ENOTDIR);
+    return access(dir, W_OK | X_OK) ? strerror(errno) : NULL;
+}
+
+/* Where dir_temp() makes the folder that buffers lie in. */
+static const char *buffers_folder(void)
+{
+    const char *env = getenv("TMPDIR");
+
+    return env && *env && !closed_folder(env) ? env : "/dev/shm";
 }
 
 static void look_at_disk(const struct scene *s, struct arena *a, struct check *c)
 {
-    const char *dir = s->req->runs_dir ? s->req->runs_dir : ".";
-    double runs = free_bytes(dir, a), shared = free_bytes("/dev/shm", a);
-    const char *text = arena_printf(a, "%.1f GB free for runs in %s, %.1f GB in memory", runs / 1e9,
-                                    dir, shared / 1e9);
+    const char *dir = s->req->runs_dir ? s->req->runs_dir : ".", *place = nearest_folder(dir, a);
+    const char *buffers = buffers_folder(), *closed = closed_folder(place);
+    double runs = free_bytes(place), shared = free_bytes(buffers);
+    const char *text = arena_printf(a, "%.1f GB free for runs in %s, %.1f GB for buffers in %s",
+                                    runs / 1e9, dir, shared / 1e9, buffers);
 
-    if (runs >= 0 && runs < 500e6)
+    if (closed)
+        set_broken(c, arena_printf(a, "cannot write runs to %s: %s", dir, closed),
+                   "choose a folder you may write to: --runs DIR");
+    else if (runs >= 0 && runs < least_free)
         set_broken(c, text, "free some space, or choose another folder: --runs DIR");
     else
         set_ok(c, text, NULL, dir);
+    if (!strcmp(c->state, "ok") && shared >= 0 && shared < least_free)
+        c->todo =
+            "larger tasks need more for their buffers: name a folder with more room in TMPDIR";
     c->more = json_pack("{s:f, s:f}", "free_bytes", runs, "free_memory_bytes", shared);
 }
 

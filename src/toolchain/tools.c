@@ -299,18 +299,23 @@ static void find_cutlass_version(struct arena *a, struct tools *out)
 /* ---- the C compiler ------------------------------------------------------------ */
 
 /* "gcc (Debian 12.2.0-14) 12.2.0" -> "gcc 12.2.0": the last word that is a version. */
-static const char *compiler_version(struct arena *a, const char *cc)
+static const char *compiler_version(struct arena *a, const char *cc, const char **failure)
 {
     const char *argv[] = {cc, "--version", NULL};
     struct proc_spec spec = {.argv = argv, .deadline_ms = 10000, .merge_stderr = true};
     struct proc_result r;
-    struct error ignored = {0};
+    struct error err = {0};
     const char *kind, *version = "";
     char *line, *word;
-    if (!proc_run(&spec, a, &r, &ignored) || r.end != PROC_EXITED)
+    if (!proc_run(&spec, a, &r, &err)) {
+        *failure = arena_strdup(a, err.text);
         return NULL;
-    if (r.code != 0)
+    }
+    if (r.end != PROC_EXITED || r.code != 0) {
+        *failure = arena_printf(a, "%s --version fails: %.*s", cc, (int)strcspn(r.out.data, "\n"),
+                                r.out.data);
         return NULL;
+    }
     line = arena_strndup(a, r.out.data, strcspn(r.out.data, "\n"));
     kind = strstr(line, "clang") ? "clang" : "gcc";
     while ((word = strsep(&line, " ")) != NULL)
@@ -327,9 +332,14 @@ static void find_compiler(const struct tools_config *config, struct arena *a, st
 
     for (size_t i = 0; i < count && out->cc_version == NULL; i++) {
         char *path = names[i] ? path_find_program(a, names[i]) : NULL;
-        if (path != NULL && (out->cc_version = compiler_version(a, path)) != NULL)
+        const char *failure = NULL;
+        if (path != NULL && (out->cc_version = compiler_version(a, path, &failure)) != NULL)
             out->cc = path;
+        if (out->cc_failure == NULL)
+            out->cc_failure = failure; /* the first one was meant */
     }
+    if (out->cc != NULL)
+        out->cc_failure = NULL;
 }
 
 /* ---- NVIDIA's programs ----------------------------------------------------------- */
@@ -432,6 +442,11 @@ bool tools_for_simt(const struct tools_config *config, const struct tools *t, st
 {
     if (t->cc != NULL)
         return true;
+    if (t->cc_failure != NULL) {
+        error_set(err, ERROR_MACHINE, "simt needs a C compiler: %s", t->cc_failure);
+        return error_hint(err, "reinstall it, or name another: --cc PATH; if no process can be "
+                               "started, too many run (ulimit -u)");
+    }
     error_set(err, ERROR_MACHINE, "simt needs a C compiler: tried %s",
               config->cc ? config->cc : "$CC, cc, gcc and clang");
     return error_hint(err, "install gcc (apt-get install gcc), or name a compiler: --cc PATH, or "

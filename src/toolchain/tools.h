@@ -25,6 +25,7 @@ struct tools_config {
 struct tools {
     const char *cc;                             /* path of a C compiler, for simt */
     const char *cc_version;                     /* "gcc 12.2.0" */
+    const char *cc_failure;                     /* why one that is there was not taken */
     const char *nvrtc;                          /* path of libnvrtc.so.* */
     const char *nvrtc_version;                  /* "13.0" */
     const char *nvrtc_from;                     /* "toolkit", "wheel", "system" */

@@ -127,8 +127,16 @@ row "an unknown provider"                                 2 'nobody' 'echo hi | 
 row "ask from an exec: model"                             0 'hello from exec' 'echo hi | @ ask --model "exec:echo hello from exec"'
 
 row "doctor finds the C compiler"                         '[03]' 'ok +C compiler' '@ doctor'
+row "doctor says that runs cannot be written"              3 'broken +disk +cannot write runs to task.py/runs: Not a dir' '@ doctor --runs task.py/runs'
+row "doctor says where buffers will lie"                      '[03]' 'for buffers in /.*/here$' 'mkdir here; TMPDIR=$PWD/here @ doctor'
+row "a soft limit of open files is raised"            '[03]' 'ok +C compiler' 'ulimit -S -n 10; @ doctor'
+row "a low limit of open files is an error"                3 'limit of open files is 100; at least 256.*|ulimit -n 1024' 'ulimit -n 100; @ doctor'
+row "a low limit of the stack is an error"                 3 'limit of a stack is 300 KiB; at least 1024' 'ulimit -s 300; @ doctor'
+row "a closed stdout is not the next file that is opened"  0 '^/dev/null$' 'mkfifo f; @ mcp >&- <f & p=$!
+exec 9>f; for i in $(seq 6000); do readlink /proc/$p/fd/1 && break; sleep 0.01; done; exec 9>&-; wait $p; true'
 row "doctor as JSON"                                      0 '"checks":\[\{"name":"C compiler"' '@ doctor --json || true'
 row "doctor says what a wrong compiler is"                3 'missing +C compiler' '@ doctor --cc /nowhere/cc'
+row "doctor says why a compiler does not work"             3 'broken +C compiler .*cc --version fails: no licence' 'printf "#!/bin/sh\necho no licence; exit 1\n" >cc; chmod +x cc; @ doctor --cc ./cc'
 row "doctor says which layers hold here"                 '[03]' '(ok|missing) +confinement +seccomp' '@ doctor'
 row "doctor says where a key is"                           0 'ok +models +openai .key in .OPENAI_API_KEY' 'OPENAI_API_KEY=sk-secret-123 @ doctor || true'
 row "doctor never shows a key"                            0 '^hidden$' 'OPENAI_API_KEY=sk-secret-123 @ doctor >out; grep -q sk-secret out || echo hidden'
