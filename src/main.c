@@ -9,11 +9,14 @@
 #include "base/vault.h"
 #include "cli/cmd.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static const struct flag no_flags[] = {{0}};
@@ -432,6 +435,47 @@ static bool unknown_command(const char *name, struct error *err)
     return error_hint(err, "`cutegen help` lists them all");
 }
 
+/* A closed stream stays unusable, but what is opened next does not get its number: prints would go
+ * into a file of ours. */
+static void occupy_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+/* What every process of ours inherits. A lower soft limit is raised as far as it may be: what fails
+ * by it could pass for a kernel's fault. */
+static bool raise_limits(struct error *err)
+{
+    static const struct {
+        int what;
+        rlim_t wanted, least;
+        const char *name, *flag, *unit;
+        int shift; /* of the unit: ulimit counts stacks in KiB */
+    } limits[] = {{RLIMIT_NOFILE, 1024, 256, "open files", "-n", "", 0},
+                  {RLIMIT_STACK, 8 << 20, 1 << 20, "a stack", "-s", " KiB", 10}};
+
+    for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+        struct rlimit r;
+
+        if (getrlimit((unsigned)limits[i].what, &r) != 0 || r.rlim_cur >= limits[i].wanted)
+            continue;
+        r.rlim_cur = r.rlim_max < limits[i].wanted ? r.rlim_max : limits[i].wanted;
+        (void)setrlimit((unsigned)limits[i].what, &r);
+        if (r.rlim_cur >= limits[i].least)
+            continue;
+        error_set(err, ERROR_MACHINE, "the limit of %s is %llu%s; at least %llu are needed",
+                  limits[i].name, (unsigned long long)r.rlim_cur >> limits[i].shift, limits[i].unit,
+                  (unsigned long long)limits[i].least >> limits[i].shift);
+        return error_hint(err,
+                          "start a shell with a higher one (ulimit %s %llu; the hard limit is "
+                          "root's to raise: limits.conf(5))",
+                          limits[i].flag, (unsigned long long)limits[i].wanted >> limits[i].shift);
+    }
+    return true;
+}
+
 /* Finds the command, reads flags and configuration, runs it. */
 static bool dispatch(struct cli *cli, int argc, char **argv, int *code, struct error *err)
 {
@@ -453,6 +497,8 @@ static bool dispatch(struct cli *cli, int argc, char **argv, int *code, struct e
         return false;
     if (!cli->command) /* --help has been printed */
         return true;
+    if (!raise_limits(err))
+        return false;
     config_settings(cli->config, &cli->settings);
     if (cli->command->signals) {
         /* After the first Ctrl-C a call under way may finish: it is already paid for. */
@@ -477,6 +523,7 @@ int main(int argc, char **argv)
     struct cli cli = {.a = arena_new()};
     int code = EXIT_DONE;
 
+    occupy_streams();
     vault_open(); /* before anything is started or read */
     log_set_put(print_log, NULL);
     setlocale(LC_CTYPE, "");
