@@ -129,9 +129,10 @@ static void answer_hello(struct server *s, struct client *c)
     (void)s;
     c->greeted = true;
     wire_send_new(c->fd,
-                  json_pack("{s:b, s:i, s:s, s:I, s:i}", "ok", 1, "protocol", WIRE_PROTOCOL,
+                  json_pack("{s:b, s:i, s:s, s:I, s:i, s:o}", "ok", 1, "protocol", WIRE_PROTOCOL,
                             "version", CUTEGEN_VERSION, "stamp",
-                            (json_int_t)wire_stamp("/proc/self/exe"), "pid", (int)getpid()),
+                            (json_int_t)wire_stamp("/proc/self/exe"), "pid", (int)getpid(),
+                            "freedom", wire_freedom()),
                   NULL);
 }
 

@@ -159,7 +159,8 @@ static int compare_versions(const char *a, const char *b)
     return 0;
 }
 
-/* Says hello; *older: this server must be replaced. */
+/* Says hello; *older: this server must be replaced. So must one that was started with less freedom:
+ * under `ulimit`, `nice` or `taskset`. */
 static bool greet(int fd, int64_t our_stamp, struct arena *a, bool *older, struct error *err)
 {
     json_t *answer;
@@ -171,7 +172,8 @@ static bool greet(int fd, int64_t our_stamp, struct arena *a, bool *older, struc
                   a, &answer, NULL, err))
         return false;
     order = compare_versions(json_string_or(answer, "version", "0"), CUTEGEN_VERSION);
-    *older = order < 0 || (order == 0 && json_int_or(answer, "stamp", 0) < our_stamp);
+    *older = order < 0 || (order == 0 && (json_int_or(answer, "stamp", 0) < our_stamp ||
+                                          wire_is_freer_than(json_object_get(answer, "freedom"))));
     if (!*older && json_int_or(answer, "protocol", 0) != WIRE_PROTOCOL)
         error_set(err, ERROR_MACHINE, "the warm server is version %s and speaks another protocol",
                   json_string_or(answer, "version", "?"));

@@ -8,8 +8,9 @@
  *     warm_close(w);                              loans keep their own connections
  *
  * The server is started when it is first needed. A problem with it is reported once and is not an
- * error: the process is then started here. A server older than this program is told to end and is
- * replaced; it keeps serving its open loans. A newer one that speaks our protocol is used.
+ * error: the process is then started here. A server older than this program, or with lower resource
+ * limits, is told to end and is replaced; it keeps serving its open loans. A newer one that speaks
+ * our protocol is used.
  */
 #ifndef SERVER_WARM_H
 #define SERVER_WARM_H

@@ -6,7 +6,9 @@
 #include "base/json.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -32,6 +34,42 @@ int64_t wire_stamp(const char *program)
     struct stat st;
 
     return stat(program, &st) == 0 ? (int64_t)st.st_mtime : 0;
+}
+
+json_t *wire_freedom(void)
+{
+    static const int limits[] = {RLIMIT_NOFILE, RLIMIT_STACK, RLIMIT_AS,    RLIMIT_DATA,
+                                 RLIMIT_RSS,    RLIMIT_FSIZE, RLIMIT_NPROC, RLIMIT_CPU};
+    json_t *list = json_array();
+    cpu_set_t cores;
+
+    for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+        struct rlimit r;
+        bool some = getrlimit((unsigned)limits[i], &r) == 0 && r.rlim_cur < (rlim_t)INT64_MAX;
+
+        json_array_append_new(list, json_integer(some ? (json_int_t)r.rlim_cur : INT64_MAX));
+    }
+    json_array_append_new(list, json_integer(-getpriority(PRIO_PROCESS, 0)));
+    json_array_append_new(list, json_integer(sched_getaffinity(0, sizeof cores, &cores) == 0
+                                                 ? CPU_COUNT(&cores)
+                                                 : INT64_MAX));
+    return list;
+}
+
+bool wire_is_freer_than(const json_t *freedom)
+{
+    json_t *ours = wire_freedom(), *value;
+    bool freer = false;
+    size_t i;
+
+    json_array_foreach(ours, i, value)
+    {
+        const json_t *theirs = json_array_get(freedom, i);
+
+        freer |= json_is_integer(theirs) && json_integer_value(value) > json_integer_value(theirs);
+    }
+    json_decref(ours);
+    return freer;
 }
 
 bool wire_peer_is_us(int socket)

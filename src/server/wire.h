@@ -7,7 +7,8 @@
  * was for a process, lives as long as the loan.
  *
  *     {"do": "hello", "protocol": 2, "version": "0.1.0", "stamp": N}
- *       -> {"ok": true, "protocol": 2, "version": "0.1.0", "stamp": N, "pid": N}
+ *       -> {"ok": true, "protocol": 2, "version": "0.1.0", "stamp": N, "pid": N,
+ *           "freedom": [N, ...]}
  *     {"do": "lend", "kind": "oracle", "tag": "...", "once": false, "key": "...", "argv": [...],
  *      "env": [...], "dir": "/", "no_network": false, "output_limit": N, "address_limit": N,
  *      "resident_limit": N, "disk_limit": N, "tmp_in_memory": false, "confine": POLICY}
@@ -20,6 +21,7 @@
  *     {"do": "status"} -> {"ok": true, ...};   {"do": "trim"}, {"do": "stop"} -> {"ok": true}
  *
  * `stamp` is the build time of the server's program, which distinguishes two builds of one version.
+ * `freedom`: its resource limits, priority and cores, which its processes inherit.
  */
 #ifndef SERVER_WIRE_H
 #define SERVER_WIRE_H
@@ -36,6 +38,11 @@ enum { WIRE_PROTOCOL = 2, WIRE_PACKET_BYTES = 160 << 10, WIRE_FDS = 3 };
 bool wire_paths(struct arena *a, char **socket_path, char **lock_path, struct error *err);
 /* When this program file was built; 0 if unknown. */
 int64_t wire_stamp(const char *program);
+/* What the processes of this one inherit: limits (ulimit), priority (nice), cores (taskset); more
+ * is better. A new reference. */
+json_t *wire_freedom(void);
+/* Has this process at least one of them greater? Unknown counts as equal. */
+bool wire_is_freer_than(const json_t *freedom);
 /* Sends one packet; fds is NULL or holds three. False if it was not sent completely. */
 bool wire_send(int socket, const json_t *message, const int *fds);
 /* Takes over the message. */
