@@ -20,6 +20,7 @@ _DEEPEST, _WIDEST = 6, 256  # of an attribute
 _OPAQUE = (torch.device, torch.Generator, types.ModuleType, logging.Logger)
 _OF_MODE = (torch.nn.modules.dropout._DropoutNd, torch.nn.modules.batchnorm._NormBase, torch.nn.RReLU)
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+_READ = (bool, int, float, str, bytes, type(None), torch.dtype, types.FunctionType)  # of what a function looks up in its module
 GONE = object()
 _CHANGE = (list, dict, set)
 _CONSTANT = (str, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type, enum.Enum, logging.Logger)
@@ -37,7 +38,7 @@ def _essence(value: Any, seen: tuple[Any, ...] = ()) -> Any:
     if isinstance(value, torch.Tensor):
         return "tensor", value.dtype, tuple(value.shape)
     if isinstance(value, (list, tuple, dict, set, frozenset)) and len(value) > _WIDEST:
-        return type(value).__qualname__, len(value)
+        return type(value).__qualname__, len(value), _wide(value)
     if isinstance(value, (list, tuple)):
         return tuple(_essence(item, seen) for item in value)
     if isinstance(value, dict):
@@ -47,10 +48,13 @@ def _essence(value: Any, seen: tuple[Any, ...] = ()) -> Any:
     if isinstance(value, functools.partial):
         return "partial", _essence((value.func, value.args, value.keywords), seen)
     if isinstance(value, types.MethodType):
-        return "method", _essence(value.__func__, seen)
+        of = value.__self__  # a part of the model has its facts already
+        return "method", _essence(value.__func__, seen), None if isinstance(of, torch.nn.Module) else _essence(of, seen)
     if isinstance(value, types.FunctionType):
         cells = tuple(_essence(cell.cell_contents, seen) for cell in value.__closure__ or () if cell != types.CellType())
-        return "function", value.__qualname__, value.__code__.co_code, repr(value.__code__.co_consts), _essence(value.__defaults__, seen), cells
+        own = {name: value.__globals__[name] for name in _names(value) if isinstance(value.__globals__.get(name, ...), _READ)}
+        given = value.__defaults__, value.__kwdefaults__, own
+        return "function", value.__qualname__, _code(value.__code__), _essence(given, seen), cells
     if isinstance(value, type) or callable(value) and hasattr(value, "__qualname__"):
         return getattr(value, "__module__", None), value.__qualname__
     if type(value).__module__ == "numpy":
@@ -63,6 +67,30 @@ def _essence(value: Any, seen: tuple[Any, ...] = ()) -> Any:
     if isinstance(value, _OPAQUE) or not hasattr(value, "__dict__") or objects > 2:
         return type(value).__qualname__
     return type(value).__qualname__, _essence(vars(value), seen)
+
+
+def _wide(value: Any) -> int | None:
+    """Of a long list of numbers or texts: compared at every call, so not one by one. None of anything else."""
+    items = (*value, *value.values()) if isinstance(value, dict) else tuple(value)
+    types_of = tuple(map(type, items))
+    if not set(types_of) <= {bool, int, float, str, bytes, type(None)}:
+        return None
+    return hash(frozenset(items)) if isinstance(value, (set, frozenset)) else hash((items, types_of))
+
+
+def _code(code: types.CodeType) -> Any:
+    """What it computes: which names it calls, too, since `torch.relu(x)` and `torch.tanh(x)` differ in nothing else. Not where it
+    was written: that of a function inside of it is in its repr."""
+    return code.co_code, code.co_names, tuple(_code(c) if isinstance(c, types.CodeType) else (type(c), repr(c)) for c in code.co_consts)
+
+
+def _names(function: types.FunctionType) -> list[str]:
+    """All names that it and the functions inside of it look up; none for PyTorch's own, whose modules are the same for both."""
+
+    def inside(code: types.CodeType) -> set[str]:
+        return {*code.co_names}.union(*(inside(c) for c in code.co_consts if isinstance(c, types.CodeType)))
+
+    return [] if (function.__module__ or "").partition(".")[0] == "torch" else sorted(inside(function.__code__))
 
 
 def has_modes(part: torch.nn.Module) -> bool:
