@@ -327,13 +327,37 @@ static const char *operand_text(struct writer *w, const struct operand *o, const
     return expr_literal(number, type, w->e->a);
 }
 
-/* The type numbers beside tensors are written in: that of the first tensor operand. */
+/* Is one of the numbers no whole one? */
+static bool has_fraction(const struct operand *o, int count)
+{
+    double number;
+
+    for (int i = 0; i < count; i++) {
+        const json_t *given = o[i].node ? o[i].node->value : o[i].value;
+
+        if (given && graph_number(given, &number) && !isnan(number) && number != trunc(number))
+            return true;
+    }
+    return false;
+}
+
+/* The type numbers beside tensors are written in: that of the first tensor operand. Beside whole
+ * numbers it is that of the result, or float where a fraction is compared with them. */
 static const char *literal_type(const struct operand *o, int count, const struct node *n)
 {
-    for (int i = 0; i < count; i++)
-        if (o[i].node && !o[i].node->value && strcmp(o[i].node->t.dtype, "bool") != 0)
-            return expr_value_type(o[i].node->t.dtype);
-    return expr_value_type(n->t.dtype);
+    for (int i = 0; i < count; i++) {
+        const char *dtype = o[i].node && !o[i].node->value ? o[i].node->t.dtype : "bool";
+
+        if (strcmp(dtype, "bool") == 0)
+            continue;
+        if (strchr(dtype, 'f') == NULL && strchr(n->t.dtype, 'f'))
+            return expr_value_type(n->t.dtype);
+        if (strchr(dtype, 'f') == NULL && has_fraction(o, count))
+            return "float";
+        return expr_value_type(dtype);
+    }
+    return strchr(n->t.dtype, 'f') || !has_fraction(o, count) ? expr_value_type(n->t.dtype)
+                                                              : "float";
 }
 
 static bool is_double(const struct operand *o, int count, const struct node *n)

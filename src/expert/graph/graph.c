@@ -310,7 +310,7 @@ bool graph_add_node(struct graph *g, const json_t *obj, struct arena *a, const c
                        .whole = obj,
                        .index = (int)json_int_or(obj, "index", -1)};
     n->args = with_mask(n, a);
-    if (strcmp(n->op, "constant") == 0 && json_object_get(obj, "value"))
+    if (strcmp(n->op, "constant") == 0 && graph_number(obj, &(double){0}))
         n->value = obj;
     if (graph_op_is(n, "aten.scalar_tensor"))
         n->value = arg;
