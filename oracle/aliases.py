@@ -52,7 +52,7 @@ def step_of(name: str, op: str, args: list[dict[str, Any]], before: Part, after:
     """The view that result `which` of an operator with these arguments is."""
     if name in ("split", "split_with_sizes", "chunk", "unbind"):
         return _of_many(name, args, before, after, which)
-    if name in ("slice", "select"):
+    if name in ("slice", "select") and op.split(".")[1] == name:
         args = _plain(name, args, before)
     return Step(op, tuple(args), before, after)
 
@@ -123,7 +123,8 @@ def written(alias: Alias, value: Place, make: Make) -> bool:
         op, args, whole = back
         if whole:  # it keeps the other elements of what was before
             old = made_again(Alias(alias.root, alias.steps[: k - 1]), make)
-            value = make(op, [_ref(old), _ref(value), *args], step.before)
+            given = [*args, _ref(value)] if op.startswith("aten.index_put") else [_ref(value), *args]
+            value = make(op, [_ref(old), *given], step.before)
         else:
             value = make(op, [_ref(value), *args], step.before)
     alias.root.node = value
@@ -143,6 +144,8 @@ def _back(step: Step, before: int) -> tuple[str, list[dict[str, Any]], bool] | N
         return "aten.select_scatter.default", list(step.args), True
     if name == "diagonal":
         return "aten.diagonal_scatter.default", list(step.args), True
+    if name == "index":  # places.py
+        return "aten.index_put.default", list(step.args), True
     if name in ("t", "transpose", "numpy_T", "swapaxes"):
         return step.op, list(step.args), False
     if name == "permute":

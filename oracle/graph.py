@@ -102,6 +102,8 @@ class Tracer(Mode):
         self.formulas: dict[str, Any] = {}  # operators that are traced as what they are made of
         self.following = False  # a backward
         self.paused = False  # what runs is not recorded
+        self.indexing = False  # inside x[...]: places.py
+        self.place: torch.Tensor | None = None  # the number that PyTorch has read there, and selects with next
         self.places: dict[Any, tuple[int, int]] = {}  # of a backward: by where a tensor lies
         self.kept: list[torch.Tensor] = []
         self.first = leaves
@@ -125,6 +127,9 @@ class Tracer(Mode):
             return self._packed(*args)
         if name.endswith("_") and aliases.is_view(name[:-1]):
             return self._view_in_place(func, name[:-1], args, kwargs)
+        if self.indexing and self._is_place(name, args):
+            self.place = args[0]
+            return func(*args, **kwargs)
         result = func(*args, **kwargs)
         if name in SAME and args and isinstance(args[0], torch.Tensor):
             self.mark(result, *self.node_of(args[0]))
@@ -139,6 +144,8 @@ class Tracer(Mode):
         op, places = str(func), self._outs(func, kwargs)
         if name == "masked_select" and args[0].shape == args[1].shape and self._places([args[1]])[0] is not args[1]:
             op, args = "aten.index.Tensor", (args[0], self._places([args[1]]))
+        if name == "select" and self.place is not None:
+            op, args, self.place = "aten.index.Tensor", (args[0], [None] * (args[1] % args[0].dim()) + [self.place]), None
         if places:
             op = _returning(func.overloadpacket, func)
         node = Node(
@@ -312,6 +319,12 @@ class Tracer(Mode):
     def _is_fixed(self, number: int) -> bool:
         return is_fixed(self.nodes, number)
 
+    def _is_place(self, name: str, args: Any) -> bool:
+        """Does PyTorch read the number of a tensor, to select with it, that another draw may change?"""
+        if name != "_local_scalar_dense" or args[0].dtype in (torch.bool, torch.uint8) or args[0].is_floating_point():
+            return False
+        return not self._is_fixed(self.node_of(args[0])[0])
+
     def _known_numbers(self, results: list[torch.Tensor]) -> bool:
         """The results of an operator as constants, if they are few numbers."""
         found = [self._constant(r) if r.numel() else {"values": []} for r in results]
@@ -338,7 +351,7 @@ class Tracer(Mode):
         if tensor.is_complex():
             return {"text": str(tensor.item())} if tensor.numel() == 1 else {}
         if tensor.numel() == 1:
-            return {"value": tensor.item()} if tensor.device.type == "cpu" else {}
+            return self._argument(tensor.item()) if tensor.device.type == "cpu" else {}
         if not 0 < tensor.numel() <= TABLE:
             return {}
         return {"values": [self._argument(v) for v in tensor.detach().reshape(-1).tolist()]}

@@ -14,6 +14,7 @@ sys.path.insert(0, str(pathlib.Path(os.environ.get("CUTEGEN_ROOT", pathlib.Path(
 import torch  # noqa: E402
 
 from oracle.graph import Node, Tracer  # noqa: E402
+from oracle.places import places_traced  # noqa: E402
 
 
 def value_of(arg: dict[str, Any], values: list[Any]) -> Any:
@@ -150,6 +151,17 @@ def diagonals(x: torch.Tensor) -> Any:
     return y, z
 
 
+def places(x: torch.Tensor) -> Any:
+    i, y = x[:, 0].argmax(), x.clone()
+    row = y[i]
+    row += 1
+    y[:, i % 6] = x[i % 4, i % 6]
+    y[1, i, None] -= 2
+    part = y[i, 1:3]
+    part.mul_(2)
+    return y, row, part, y[..., -i - 1], y[i, i]
+
+
 class Aliases(unittest.TestCase):
     def traced(self, forward: Callable[[torch.Tensor], Any]) -> tuple[Tracer, list[Any], list[torch.Tensor]]:
         torch.manual_seed(5)
@@ -157,7 +169,7 @@ class Aliases(unittest.TestCase):
         want = forward(x.clone())
         before = x.clone()
         tracer = Tracer([x])
-        with torch.no_grad(), tracer:
+        with torch.no_grad(), tracer, places_traced(tracer):
             results = forward(x)
         outputs = [tracer.node_of(r) for r in results]
         if not tracer.exact:
@@ -168,7 +180,7 @@ class Aliases(unittest.TestCase):
     def test_a_write_through_a_view_is_seen_by_all_others(self) -> None:
         for forward in (
             rows_and_slices, halves, columns_of_nothing, turned_and_masked, its_argument, parts_of_parts, rows, circular,
-            written_to_out, two_written_to_out, lists, views_in_place, diagonals,
+            written_to_out, two_written_to_out, lists, views_in_place, diagonals, places,
         ):  # fmt: skip
             with self.subTest(forward.__name__):
                 tracer, got, want = self.traced(forward)
