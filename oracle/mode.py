@@ -18,6 +18,23 @@ def called(func: Any, args: Any) -> Any:
     return func
 
 
+def _legacy_constructor() -> None:
+    """PyTorch 1.13 fails in torch.Tensor(sizes or values) inside a mode, where torch.FloatTensor(...) does not."""
+    original = torch.Tensor.__new__
+    kinds = {torch.float32: "Float", torch.float64: "Double", torch.float16: "Half", torch.bfloat16: "BFloat16"}
+
+    def new(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        if cls is not torch.Tensor or torch.device(kwargs.get("device") or "cpu").type != "cpu":
+            return original(cls, *args, **kwargs)
+        return getattr(torch, kinds[torch.get_default_dtype()] + "Tensor")(*args, **kwargs)
+
+    torch.Tensor.__new__ = new  # type: ignore[method-assign, assignment]
+
+
+if int(torch.__version__.split(".")[0]) < 2:
+    _legacy_constructor()
+
+
 class Mode(TorchDispatchMode):
     """PyTorch 2.11 keeps its compiler away from a mode's own code, and loads it for that at the first operator: four seconds."""
 

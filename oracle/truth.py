@@ -22,6 +22,7 @@ from . import backward, derivatives, recurrent
 from .fault import is_out_of_memory, use
 from .graph import Graph, Tracer
 from .mode import Mode, called
+from .places import places_traced
 from .task import Arguments, Task, flatten, held_tensors, is_record, plain_tensors, task_errors
 
 NO_HALF = (
@@ -122,6 +123,14 @@ def _tensors(held: dict[str, Any]) -> dict[str, int]:
     return {name: id(value) for name, value in held.items() if isinstance(value, torch.Tensor)}
 
 
+def _once(tensor: torch.Tensor) -> torch.Tensor:
+    """Each element of an expanded tensor once: nothing can be written into all of its copies."""
+    for dim, stride in enumerate(tensor.stride() if tensor.layout == torch.strided else ()):
+        if stride == 0:
+            tensor = tensor.narrow(dim, 0, min(1, tensor.shape[dim]))
+    return tensor
+
+
 def run(
     task: Task, model: torch.nn.Module, arguments: Arguments, tensors: list[torch.Tensor]
 ) -> list[tuple[str, torch.Tensor]]:
@@ -134,7 +143,7 @@ def run_on(
     task: Task, model: torch.nn.Module, arguments: Arguments, tensors: list[torch.Tensor]
 ) -> list[tuple[str, torch.Tensor]]:
     """The same, and the model keeps the attributes that the forward gives it."""
-    saved = [(buffer, buffer.clone()) for buffer in model.buffers()]
+    saved = [(buffer, buffer.clone()) for buffer in map(_once, model.buffers())]
     args, kwargs = arguments.with_tensors(tensors)
     with torch.no_grad(), task_errors(
         task.path,
@@ -162,7 +171,7 @@ def trace(
     inputs = [t.clone() for t in tensors]  # the forward may write into them
     leaves = inputs + [h.tensor for h in held_tensors(model)]
     args, kwargs = arguments.with_tensors(inputs)
-    saved = [(buffer, buffer.clone()) for buffer in model.buffers()]
+    saved = [(buffer, buffer.clone()) for buffer in map(_once, model.buffers())]
     marks = _mark_held(model, len(inputs))
     with torch.no_grad(), task_errors(
         task.path,
@@ -171,7 +180,7 @@ def trace(
     ):
         with default_device(task.device), _plain_operators(model), attributes_kept(model) as changed, Tracer(
             leaves, limit
-        ) as tracer, recurrent.Recurrent(tracer):
+        ) as tracer, recurrent.Recurrent(tracer), places_traced(tracer):
             for tensor, number in marks:
                 tracer.mark(tensor, number, 0)
             if arguments.upstream:

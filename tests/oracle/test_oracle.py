@@ -197,6 +197,26 @@ class Loading(OracleTest):
                 for j in range(6):
                     self.assertAlmostEqual(out[i * 6 + j], x[i + 8 * j] * y[i], 6)
 
+    def test_a_model_may_hold_expanded_buffers_and_tensors_by_the_old_constructor(self) -> None:
+        init = """self.register_buffer("table", torch.rand(1, 3).expand(4, 3))
+        self.weight, self.sizes = nn.Parameter(torch.Tensor(4, 3).fill_(2.0)), torch.Tensor([1, 2.5, 3])"""
+        task = self.loaded(model("x): return x * self.table * self.weight + self.sizes", "[torch.rand(4, 3)]", init))
+        self.assertEqual([i["strides"] for i in task["inputs"][2:]], [[0, 1], [1]])
+        self.assertEqual(self.judged()["wrong"], 0)
+
+    def test_a_place_that_a_tensor_holds_is_an_index_of_the_graph(self) -> None:
+        task = self.loaded(model("x, i):\n        x[i] = 7\n        return x", "[torch.rand(5, 3), torch.tensor(2)]"))
+        self.assertTrue(any("index_put" in node["op"] for node in task["graph"]))
+        task = self.loaded(model("x): return x[x.argmax()]", "[torch.rand(64)]"))
+        self.assertTrue(task["graph_exact"])
+        self.assertEqual(sum(node["op"] == "aten.index.Tensor" for node in task["graph"]), 1)
+        task = self.loaded(model("x): return x[int(x.argmax())]", "[torch.rand(64)]"))  # the number itself is seen
+        self.assertFalse(task["graph_exact"])
+
+    def test_an_infinite_constant_is_no_number(self) -> None:
+        task = self.loaded(model('x):\n        y = x * 2\n        y[x > 0.5] = float("-inf")\n        return y', "[torch.rand(64)]"))
+        self.assertEqual([node["text"] for node in task["graph"] if node["op"] == "constant"], ["-inf"])
+
     def test_a_result_keeps_channels_last_where_the_task_says_so(self) -> None:
         given = "[torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last)]"
         for text, strides in (("KEEP_STRIDES = True\n", [60, 1, 15, 3]), ("KEEP_STRIDES = False\n", [60, 20, 5, 1])):
