@@ -59,6 +59,7 @@ static const struct source_case {
       "0.5f * add * (1.0f + erff(0.707106781f * add))"}},
     {"double", {"double const *p0", "0.5 * v3 * (1.0 + erf(0.70710678118654757 * v3))"}},
     {"fractions", {"= 0.3f * float(", "< 2.5f", "< 0.5f", "float(__int_as_float(0xff800000))"}},
+    {"expanded_sum", {"int64_t K = 7;", "int64_t n = 3;"}},
     {"masked_half", {"half_t const *x", "mask ? mul : x", "half_t(y0_value(float(gX(i)), "}},
     {"transposed_add", {"x + 2.0f * y_view", "make_stride(y_view_stride0, y_view_stride1)"}},
     {"linear_relu",

@@ -481,7 +481,7 @@ static void fill_sizes(struct gemm *q, struct scope *s)
 
     scope_set(s, "M", "%s", match_size_text("C", q->C.row.first, q->C.row.last, q->a));
     scope_set(s, "N", "%s", match_size_text("C", q->C.col.first, q->C.col.last, q->a));
-    scope_set(s, "K", "%s", match_axis_size(of, k, q->a));
+    scope_set(s, "K", "%s", piece_size(q, of, k));
     scope_set(s, "L", "%s", match_size_text("C", q->C.l.first, q->C.l.last, q->a));
     scope_set(s, "grid_z", "%s", q->C.l.size > 1 ? "L" : "1");
     if (q->C.l.size > 1)

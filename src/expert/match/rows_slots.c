@@ -582,7 +582,7 @@ static void fill_plan_tensors(struct rows *q, struct scope *s)
     }
 }
 
-/* Some tensor that knows the size of a mode. */
+/* As some tensor knows the size of a mode; of an expanded dimension that is summed, none does. */
 const char *rows_size_of(struct rows *q, const struct modes *modes, int mode)
 {
     for (int i = 0; i < q->tensor_count; i++) {
@@ -591,7 +591,7 @@ const char *rows_size_of(struct rows *q, const struct modes *modes, int mode)
         if (x->first != x->last)
             return match_axis_size(q->tensors[i].name, x, q->a);
     }
-    return "1";
+    return arena_printf(q->a, "%lld", (long long)modes->size[mode]);
 }
 
 static void fill_sizes(struct rows *q, struct scope *s)
