@@ -62,12 +62,14 @@ def redraw(tensor: torch.Tensor, known: Known, distribution: str, generator: tor
         return _mixed(tensor, known, generator)
     if distribution == "beyond":
         return _beyond(tensor, known, generator)
+    if known.no_ties and distribution == "zeros":
+        distribution = "normal"
     values = _values(tensor.shape, known, distribution, tensor.dtype, generator)
     if not known.structured():
         if distribution == "zeros" and known.domain == "any" and known.factors <= 1:
             round_some(values, generator)
         if distribution in ("normal", "wide", "zeros"):
-            reach_ends(values, distribution, generator)
+            reach_ends(values, "normal" if known.no_ties else distribution, generator)
     if known.unit_rows:
         values = values.abs() + 1e-6
         values = values / values.sum(-1, keepdim=True)

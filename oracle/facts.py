@@ -34,6 +34,7 @@ class Known:
     shape: list[int] = field(default_factory=list)
     rows_apart: bool = False  # every row of the outputs knows one of its rows: parts.py
     zero_rows: bool = False  # rows of zeros tell something, and the reference bears them
+    no_ties: bool = False  # which of two equal elements comes first tells in the results, and PyTorch does not promise it
     factors: int = 0  # so many of its elements are multiplied with each other
     domain: str = "any"  # "any", "positive", "range", "task": what values the task can bear; see draw.py
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from . import primitives, sizes
+from . import primitives, sizes, ties
 from .buffers import bits
 from .describe import SIZES, Analysis, tensor_entry
 from .devices import free_bytes, memory_now, named_device
@@ -45,6 +45,12 @@ MAX_NODES = 8000
 READS = ("_local_scalar_dense", "item")
 NUMBERS_READ = "aten._local_scalar_dense: forward computes with a number that it reads from a tensor (item(), int(), if), so the graph is that of one draw"
 SMALL_BYTES = 1 << 30
+
+
+def _differ(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """By more than the order of sums makes."""
+    a, b = (torch.nan_to_num(t.double()) for t in (a, b))
+    return bool(((a - b).abs() > 1e-2 * (a.abs() + a.abs().mean())).any())
 
 
 class Loaded:
@@ -118,6 +124,7 @@ class Loaded:
         )
         self._find_domains(model, first, results)
         self._find_zero_rows(model, first, results)
+        self._find_ties(model, first)
         self._find_rows(len(first.tensors))
         self.beyond = self._has_answers_beyond(model, first)
         self.plan = self._plan_parts(model, first)
@@ -293,6 +300,26 @@ class Loaded:
         if some and not self._bears(model, arguments, some, [r.numel() - n for n, (_, r) in zip(finite, results)], "zeros"):
             for k in some:
                 self.known[k].zero_rows = False
+
+    def _find_ties(self, model: torch.nn.Module, arguments: Arguments) -> None:
+        """Where indices of equal elements (ties.py) are read by the forward itself, two right orders may give different results:
+        then no ties are drawn."""
+        names = ties.EACH_ONCE | ties.ONE
+        if not any(self.graph.nodes[n].name in names and part == 1 for n, part in self.graph.readers()):
+            return
+        generator = torch.Generator(self.device).manual_seed(FIRST_SEED)
+        for distribution in ("zeros", "wide"):
+            tensors = [redraw(t, known, distribution, generator) for t, known in zip(arguments.tensors, self.known)]
+            try:
+                made = self.reference(model, arguments, tensors)
+                with ties.LastFirst():
+                    turned = self.reference(model, arguments, tensors)
+            except Fault:
+                return
+            if any(a.shape != b.shape or _differ(a, b) for a, b in zip(made, turned) if a.is_floating_point()):
+                for known in self.known:
+                    known.no_ties = True
+                return
 
     def _bears(
         self, model: torch.nn.Module, arguments: Arguments, places: list[int], nans: list[int], distribution: str = "normal"

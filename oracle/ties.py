@@ -29,8 +29,7 @@ class _Chosen(Mode):
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
         name = str(func).split(".")[1] if "." in str(func) else str(func)
-        stable = kwargs.get("stable", "stable" in str(func) and len(args) > 1 and args[1] is True)
-        if (name in EACH_ONCE or name in ONE) and isinstance(result, (tuple, list)) and len(result) == 2 and not stable:
+        if _may_differ(func, args, kwargs, result):
             x = args[0]
             named = {a.name: v for a, v in zip(func._schema.arguments, args)}
             dim = {**named, **kwargs}.get("dim", -1)
@@ -38,6 +37,28 @@ class _Chosen(Mode):
                 index, dim = result[1], dim % x.dim()
                 self.found.append((index, x, dim, name in EACH_ONCE))
         return result
+
+
+class LastFirst(Mode):
+    """Inside `with`, indices of equal elements name the last where the reference's own order would name the first, and so on."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        func, kwargs = called(func, args), kwargs or {}
+        result = func(*args, **kwargs)
+        if not _may_differ(func, args, kwargs, result):
+            return result
+        dim = {a.name: v for a, v in zip(func._schema.arguments, args)}.get("dim", kwargs.get("dim", -1))
+        if not isinstance(dim, int) or not args[0].dim():
+            return result
+        turned = func(args[0].flip(dim).contiguous(), *args[1:], **kwargs)
+        return result[0], args[0].shape[dim] - 1 - turned[1]
+
+
+def _may_differ(func: Any, args: Any, kwargs: Any, result: Any) -> bool:
+    """Is this an operator that does not promise which of several equal elements it names?"""
+    name = str(func).split(".")[1] if "." in str(func) else str(func)
+    stable = kwargs.get("stable", "stable" in str(func) and len(args) > 1 and args[1] is True)
+    return (name in EACH_ONCE or name in ONE) and isinstance(result, (tuple, list)) and len(result) == 2 and not stable
 
 
 def settled(x: torch.Tensor, dim: int, once: bool, got: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:

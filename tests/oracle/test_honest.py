@@ -499,6 +499,36 @@ def get_init_inputs():
             session.release()
 
 
+class Ties(unittest.TestCase):
+    """Where the forward reads places that PyTorch does not promise, and they tell in the results, no ties are drawn."""
+
+    TASK = """
+import torch, torch.nn as nn
+class Model(nn.Module):
+    def forward(self, x, y):
+        return RESULT
+def get_inputs():
+    return [torch.randn(20, 6), torch.randint(0, 6, (20,))]
+def get_init_inputs():
+    return []
+"""
+
+    def test_equal_elements_are_drawn_only_where_their_order_does_not_tell(self) -> None:
+        for result, told in (
+            ("(x.topk(3).indices == y[:, None]).float().mean()", True),
+            ("torch.where(y[:, None] == x.kthvalue(2, 1, keepdim=True)[1], x, 0)", True),
+            ("(torch.sort(x, dim=1, stable=True)[1] == y[:, None]).float().sum(1)", False),
+            ("x.topk(3)", False),
+        ):
+            with self.subTest(result), tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "ties.py"
+                path.write_text(self.TASK.replace("RESULT", result))
+                session = Session({"do": "load", "task": str(path), "device": "cpu"})
+                drawn = [session.make(f"{n:08x}", kind).tensors[0] for n in range(4) for kind in ("zeros", "wide")]
+                self.assertEqual([len(x.unique()) == x.numel() for x in drawn], [told] * 8)
+                session.release()
+
+
 class Mixed(unittest.TestCase):
     TASK = """
 import torch, torch.nn as nn, torch.nn.functional as F
