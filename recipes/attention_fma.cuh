@@ -11,6 +11,7 @@ __global__ void __launch_bounds__(WARPS * 32)
 //! end
 {
     constexpr int QUERIES = WARPS * ROWS, COLUMNS = (HEAD_V + 31) / 32;
+    constexpr int FILLED = HEAD % 4 == 3 ? HEAD + 1 : HEAD; // of a row of K: three are loaded as four
     extern __shared__ float4 shared[];
     float *smem_k = reinterpret_cast<float *>(shared), *smem_v = smem_k + 32 * PITCH, *smem_q = smem_v + 32 * HEAD_V;
     int const tiles = (queries + QUERIES - 1) / QUERIES, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -49,8 +50,9 @@ __global__ void __launch_bounds__(WARPS * 32)
 //! end
         for (int n0 = 0; n0 < end; n0 += 32) {
             __syncthreads(); // all are done with the tile before
-            for (int i = threadIdx.x; i < 32 * HEAD; i += WARPS * 32)
-                sK(i / HEAD, i % HEAD) = n0 + i / HEAD < keys ? float(mK(n0 + i / HEAD, i % HEAD)) : 0.0f;
+            for (int i = threadIdx.x; i < 32 * FILLED; i += WARPS * 32)
+                sK(i / FILLED, i % FILLED) =
+                    i % FILLED < HEAD && n0 + i / FILLED < keys ? float(mK(n0 + i / FILLED, i % FILLED)) : 0.0f;
             for (int i = threadIdx.x; i < 32 * HEAD_V; i += WARPS * 32)
                 sV(i / HEAD_V, i % HEAD_V) = n0 + i / HEAD_V < keys ? float(mV(n0 + i / HEAD_V, i % HEAD_V)) : 0.0f;
             __syncthreads();
