@@ -450,10 +450,10 @@ CUTEGEN_PLAN(call)
     void *planes_v = cutegen_workspace(call, size_v * 4), *lost = cutegen_workspace(call, 8);
     void *scales_q = cutegen_workspace(call, heads_q * blocks_q * 4), *scales_k = cutegen_workspace(call, heads_k * blocks_k * 4);
     void *scales_v = cutegen_workspace(call, heads_v * blocks_k * 4);
+    CUTEGEN_TRY(cutegen_memset(call, lost, 0, 8));
 //! if counted
     void *counter = (char *)lost + 4;
 //! end
-    CUTEGEN_TRY(cutegen_memset(call, lost, 0, 8));
     CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (${kernel}_split<HEAD, WIDTH, 64, false>), cutegen_dim3(blocks_q, heads_q, 1),
                                cutegen_dim3(256, 1, 1), 0, $q_const, planes_q, (float *)scales_q, (int *)lost,
                                (int)queries, (int64_t)($q_row_stride), $q_split));

@@ -24,13 +24,15 @@ task parts '(x.std() + x.mean(1, keepdim=True)).sum(0)' x 'torch.rand(96, 300)' 
 task convolved 'F.max_pool2d(F.relu(F.conv2d(x, w)), 2)' 'x, w' 'torch.rand(2, 16, 18, 20), torch.rand(32, 16, 3, 3)' >convolved.py
 task cleared '(x @ w.t()) @ v.t()' 'x, w, v' 'torch.rand(260, 260), torch.rand(264, 260), torch.rand(268, 264)' >cleared.py
 task thin 'torch.sigmoid(x @ w.t()) @ v.t()' 'x, w, v' 'torch.rand(4, 256), torch.rand(512, 256), torch.rand(320, 512)' >thin.py
+task attention '(torch.softmax(q @ k.transpose(1, 2) * 0.125, -1) @ v).cumsum(1)' 'q, k, v' \
+    'torch.rand(2, 192, 64), torch.rand(2, 192, 64), torch.rand(2, 192, 64)' >attention.py
 
 # judge KERNEL: says why not
 judge() {
     "$cutegen" eval "$name.py" "$1" --device simt --simt-arch 90a --no-scale --draws 2 2>&1
 }
 
-for name in ${NAMES:-product parts} ${all:+convolved cleared thin}; do
+for name in ${NAMES:-product parts} ${all:+convolved cleared thin attention}; do
     "$cutegen" describe "$name.py" --device simt --no-scale --json >"$name.json" &&
         "$ladder" "$name.json" . sm_90a >out 2>&1
     last=$(find . -name "$name.*.cu" | sort -t. -k3 -n | tail -1)

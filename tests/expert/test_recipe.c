@@ -8,6 +8,8 @@
 #include "expert/graph/graph.h"
 #include "llm/edit/edit.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -389,12 +391,66 @@ static void a_fast_form_suits_its_dtype_and_brings_its_helper_once(void **state)
     }
 }
 
+/* A name in C, and nothing that only contains it. */
+static const char *find_name(const char *at, const char *end, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (; (at = strstr(at, name)) && at < end; at += len)
+        if (!isalnum((unsigned char)at[-1]) && at[-1] != '_' && !isalnum((unsigned char)at[len]) &&
+            at[len] != '_')
+            return at;
+    return NULL;
+}
+
+/* A plan of several parts may give `cutegen_memset` other memory (compose/kernel_chain.c), so the
+ * pointer must not have been used before. */
+static void what_a_plan_clears_is_not_used_before(void **state)
+{
+    static const char clear[] = "cutegen_memset(call, ";
+    struct arena *mine = arena_new();
+    struct error err = {0};
+    char *folder;
+    DIR *d;
+    int clears = 0;
+
+    (void)state;
+    assert_true(home_data("recipes", mine, &folder, &err));
+    d = opendir(folder);
+    assert_non_null(d);
+    for (struct dirent *e; (e = readdir(d));) {
+        struct arena *a = arena_new();
+        struct text t;
+        char *name, *made;
+        const char *first, *used;
+
+        if (!strstr(e->d_name, ".cu"))
+            continue;
+        assert_true(file_read(path_join(a, folder, e->d_name), 1 << 20, a, &t, &err));
+        for (const char *at = t.data; (at = strstr(at, clear)); at += strlen(clear), clears++) {
+            name = arena_strndup(a, at + strlen(clear), strcspn(at + strlen(clear), ","));
+            made = arena_printf(a, "*%s = ", name);
+            for (first = NULL, used = t.data; (used = strstr(used, made)) && used < at; used++)
+                first = used;
+            if (!first)
+                fail_msg("%s clears %s, which is no variable of its plan", e->d_name, name);
+            if (find_name(first + strlen(made), at, name))
+                fail_msg("%s uses %s before it is cleared", e->d_name, name);
+        }
+        arena_free(a);
+    }
+    closedir(d);
+    arena_free(mine);
+    assert_true(clears > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_recipe_composes_for_its_scope_and_steps),
         cmocka_unit_test(a_broken_recipe_is_told_with_its_line),
         cmocka_unit_test(includes_are_indented_and_limited),
+        cmocka_unit_test(what_a_plan_clears_is_not_used_before),
         cmocka_unit_test(long_lists_break_at_their_commas),
         cmocka_unit_test(a_change_applies_to_exactly_the_other_source),
         cmocka_unit_test(any_change_applies_to_exactly_the_other_source),
