@@ -335,6 +335,12 @@ static bool take_maps(struct list *l, const json_t *list, json_t *to)
     return true;
 }
 
+/* There is a launch right before, for this one to overlap with. */
+static bool after_launch(const json_t *ops, size_t i)
+{
+    return i > 0 && strcmp(json_string_or(json_array_get(ops, i - 1), "op", ""), "launch") == 0;
+}
+
 bool launch_list_take(const json_t *said, const struct launch_subject *subject, struct arena *a,
                       json_t **out, struct verdict *v)
 {
@@ -355,6 +361,8 @@ bool launch_list_take(const json_t *said, const struct launch_subject *subject, 
         l.step = i + 1;
         json_array_append_new(made, op);
         ok = take_op(&l, json_array_get(ops, i), op);
+        if (!after_launch(made, i)) /* not even with the launches of the call before */
+            json_object_del(op, "overlap");
     }
     *out = ok ? list : NULL;
     if (!ok)

@@ -21,6 +21,7 @@
     "\"block\": [128, 1, 1], \"cluster\": [1, 1, 1], \"smem\": 16, "
 #define ONE(op) "{\"workspace\": [{\"bytes\": 64}], \"ops\": [{" op "}]}"
 
+#define OVERLAPS LAUNCH "\"overlap\": true, \"args\": []"
 #define POINTER(pointer)                                                                           \
     ONE(LAUNCH "\"args\": [{\"bytes\": \"00000000000000000000000000000000\", "                     \
                "\"pointers\": [" pointer "]}]")
@@ -159,6 +160,32 @@ static void copies_only_what_was_checked(void **state)
     arena_free(a);
 }
 
+/* A launch that nothing comes before has only launches of the call before to overlap with. */
+static void launches_overlap_with_a_launch_right_before_them_alone(void **state)
+{
+    static const bool want[] = {false, true, false, false, true};
+    const struct launch_subject subject = {.in_count = 1, .name = "candidate.py"};
+    struct arena *a = arena_new();
+    struct verdict v = {.kind = VERDICT_PASS};
+    struct error err = {0};
+    json_t *said = NULL, *taken = NULL;
+
+    (void)state;
+    assert_true(
+        json_parse(text_of("{\"workspace\": [{\"bytes\": 64}], \"ops\": [{" OVERLAPS "}, {" OVERLAPS
+                           "}, {\"op\": \"memset\", \"buffer\": \"ws0\", \"offset\": 0, "
+                           "\"bytes\": 64, \"value\": 0}, {" OVERLAPS "}, {" OVERLAPS "}]}"),
+                   "a list", &said, &err));
+    assert_true(launch_list_take(said, &subject, a, &taken, &v));
+    for (size_t i = 0; i < ARRAY_LEN(want); i++)
+        assert_int_equal(
+            json_bool_or(json_array_get(json_object_get(taken, "ops"), i), "overlap", false),
+            want[i]);
+    json_decref(taken);
+    json_decref(said);
+    arena_free(a);
+}
+
 #define HEAD   ".version 8.0\n.target sm_80\n.address_size 64\n"
 #define KERNEL ".visible .entry k(.param .u64 k_param_0)\n.reqntid 128\n{\n\tret;\n}\n"
 
@@ -239,6 +266,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takes_what_the_planner_would_give),
         cmocka_unit_test(copies_only_what_was_checked),
+        cmocka_unit_test(launches_overlap_with_a_launch_right_before_them_alone),
         cmocka_unit_test(a_module_has_kernels_and_nothing_else),
         cmocka_unit_test(a_string_has_no_escapes),
         cmocka_unit_test(a_missing_language_is_told_with_its_remedy),
