@@ -373,6 +373,23 @@ static const struct check_case long_cases[] = {
 #define READS         "ld.global.u32 %r5, [%rd5];\nst.global.u32 [%rd5+1024], %r5;\n"
 #define FILLED        "st.global.u32 [%rd5], %r1;\n"
 
+/* One thread's copy of 64 bytes; s+4088 is its mbarrier. */
+#define ONE_THREAD "setp.eq.u32 %p5, %r1, 0;\n"
+#define TMA_COPY                                                                                   \
+    ONE_THREAD "@%p5 mbarrier.init.shared.b64 [%r9+4088], 1;\nfence.proxy.async;\nbar.sync 0;\n"   \
+               "@%p5 mbarrier.arrive.expect_tx.shared.b64 %rd7, [%r9+4088], 64;\n"                 \
+               "@%p5 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "           \
+               "[%r9], [%rd4], 64, [%r9+4088];\n"
+#define LANDED                                                                                     \
+    "LANDS:\nmbarrier.test_wait.parity.shared.b64 %p6, [%r9+4088], 0;\n@!%p6 bra LANDS;\n"
+#define TMA_OUT(what, how)                                                                         \
+    ONE_THREAD "st.shared.u32 [%r10], %r1;\nst.shared.u32 [%r10+4], %r1;\n"                        \
+               "st.shared.u32 [%r10+8], %r1;\nst.shared.u32 [%r10+12], %r1;\n"                     \
+               "fence.proxy.async;\nbar.sync 0;\n"                                                 \
+               "@%p5 " what ".global.shared::cta.bulk_group" how " [%rd4], [%r9], 64;\n"           \
+               "@%p5 cp.async.bulk.commit_group;\n"
+#define TMA_GONE "@%p5 cp.async.bulk.wait_group 0;\n"
+
 static const struct check_case overlapped[] = {
     {"reads what the launch before writes, and has waited",
      TURN(0, RELEASE FILLED) TURN(1, AWAIT READS), 1, 64, 2, NONE},
@@ -381,6 +398,8 @@ static const struct check_case overlapped[] = {
     {"reads it and never waits", TURN(0, FILLED RELEASE) TURN(1, READS), 1, 64, 2,
      SIMT_RACE_GLOBAL},
     {"never waits, and the launch before released nobody", TURN(0, FILLED) TURN(1, READS), 1, 64, 2,
+     SIMT_RACE_GLOBAL},
+    {"waits, and the launch before released nobody", TURN(0, FILLED) TURN(1, AWAIT READS), 1, 64, 2,
      NONE},
     {"single elements, before the wait",
      TURN(0, RELEASE FILLED)
@@ -430,6 +449,47 @@ static const struct check_case overlapped[] = {
     {"the launch before waited first, but others had not",
      TURN(0, RELEASE FILLED) TURN(1, RELEASE AWAIT) TURN(2, AWAIT RELEASE) TURN(3, READS AWAIT), 1,
      64, 4, NONE},
+    {"waits for the launch before, which has not waited for the one before that",
+     TURN(0, RELEASE FILLED) TURN(1, RELEASE) TURN(2, AWAIT READS), 1, 64, 3, SIMT_RACE_GLOBAL},
+    {"likewise, and that one released nobody", TURN(0, RELEASE FILLED) TURN(2, AWAIT READS), 1, 64,
+     3, SIMT_RACE_GLOBAL},
+    {"overwrites what the launch before the one before reads, which did not wait",
+     TURN(0, RELEASE "ld.global.u32 %r5, [%rd4];\nst.global.u32 [%rd5], %r5;\n")
+         TURN(2, AWAIT "st.global.u32 [%rd4], %r1;\n"),
+     1, 64, 3, SIMT_RACE_GLOBAL},
+    {"the launch before waited at its end",
+     TURN(0, RELEASE FILLED) TURN(1, RELEASE AWAIT) TURN(2, AWAIT READS), 1, 64, 3, NONE},
+    {"two launches back one did not wait",
+     TURN(0, RELEASE FILLED) TURN(2, AWAIT RELEASE) TURN(3, AWAIT READS), 1, 64, 4,
+     SIMT_RACE_GLOBAL},
+    {"what one wrote that the launch before has waited for",
+     TURN(0, RELEASE) TURN(2, RELEASE FILLED) TURN(3, AWAIT READS), 1, 64, 4, NONE},
+    {"another block waits, and where blocks may order each other this one has not heard of it",
+     TURN(0, RELEASE "@%p1 st.global.u32 [%rd5], %r1;\n")
+         TURN(1, "@%p1 " AWAIT "@%p1 bra END;\nld.global.u32 %r5, [%rd5];\nfence.acq_rel.gpu;\n"),
+     2, 64, 2, SIMT_RACE_GLOBAL},
+    {"another block waits, and this one may have heard of it",
+     TURN(0, RELEASE "@%p1 st.global.u32 [%rd5], %r1;\n")
+         TURN(1, "@%p1 " AWAIT "fence.acq_rel.gpu;\n@%p1 bra END;\nld.global.u32 %r5, [%rd5];\n"),
+     2, 64, 2, NONE},
+    {"a copy by TMA is issued before the wait, and lands after it",
+     TURN(0, RELEASE "st.global.u32 [%rd4], %r1;\n") TURN(1, TMA_COPY AWAIT LANDED), 1, 32, 2,
+     SIMT_RACE_GLOBAL},
+    {"a copy by TMA is issued after the wait",
+     TURN(0, RELEASE "st.global.u32 [%rd4], %r1;\n") TURN(1, AWAIT TMA_COPY LANDED), 1, 32, 2,
+     NONE},
+    {"a copy by TMA out of shared memory is issued before the wait",
+     TURN(0, RELEASE "ld.global.u32 %r5, [%rd4];\nst.global.u32 [%rd5], %r5;\n")
+         TURN(1, TMA_OUT("cp.async.bulk", "") AWAIT TMA_GONE),
+     1, 32, 2, SIMT_RACE_GLOBAL},
+    {"a reduction by TMA is issued before the wait",
+     TURN(0, RELEASE "ld.global.u32 %r5, [%rd4];\nst.global.u32 [%rd5], %r5;\n")
+         TURN(1, TMA_OUT("cp.reduce.async.bulk", ".add.u32") AWAIT TMA_GONE),
+     1, 32, 2, SIMT_RACE_GLOBAL},
+    {"a reduction by TMA is issued after the wait",
+     TURN(0, RELEASE "ld.global.u32 %r5, [%rd4];\nst.global.u32 [%rd5], %r5;\n")
+         TURN(1, AWAIT TMA_OUT("cp.reduce.async.bulk", ".add.u32") TMA_GONE),
+     1, 32, 2, NONE},
 };
 
 /* each: in every launch; else in one of them. overlap: each may begin before the last has ended. */

@@ -76,21 +76,20 @@ static void settle_ever(struct shadow *s)
     s->ever = NULL;
 }
 
-void shadow_begin(struct shadow *s, uint64_t blocks, bool orders, enum earlier before,
-                  bool overlapped)
+void shadow_begin(struct shadow *s, uint64_t blocks, bool orders, uint64_t earlier, bool overlapped)
 {
-    if (before == EARLIER_LAST)
-        s->since = s->floor;
+    memmove(s->floors + 1, s->floors, sizeof s->floors - sizeof *s->floors);
+    s->floors[0] = s->floor;
     if (s->written || s->reads || s->atoms) /* the reserved marks are used up */
         s->floor += s->given;
     if (s->floor > UINT32_MAX - 4 - marks(blocks)) {
         memset(s->line, 0, s->lines * sizeof *s->line);
         memset(s->read, 0, s->lines * sizeof *s->read);
         memset(s->atom, 0, s->lines * sizeof *s->atom);
-        s->floor = s->since = 0;
+        memset(s->floors, 0, sizeof s->floors);
+        s->floor = 0;
     }
-    if (before == EARLIER_ENDED)
-        s->since = s->floor;
+    s->since = earlier ? s->floors[63 - __builtin_clzll(earlier)] : s->floor;
     s->watched = overlapped || s->since < s->floor;
     s->written = 0;
     s->given = marks(blocks) + 2;
@@ -277,23 +276,29 @@ bool shadow_quiet(const struct alloc *x)
              (!x->shadow->watched && !__atomic_load_n(&x->shadow->written, __ATOMIC_RELAXED))));
 }
 
-static inline bool of_before(const struct shadow *s, uint64_t v)
+static bool of_before(const struct shadow *s, uint64_t earlier, uint64_t v)
 {
-    return owner_of(v) > s->since && owner_of(v) <= s->floor;
+    uint32_t end = s->floor;
+    if (owner_of(v) <= s->since)
+        return false;
+    for (int k = 0; k < EARLIER_LAUNCHES && earlier >> k; end = s->floors[k++])
+        if (earlier >> k & 1 && owner_of(v) > s->floors[k] && owner_of(v) <= end)
+            return true;
+    return false;
 }
 
-enum access shadow_before(const struct shadow *s, uint64_t word, enum access does)
+enum access shadow_before(const struct shadow *s, uint64_t earlier, uint64_t word, enum access does)
 {
     uint64_t line = word / WORDS, bit = UINT64_C(1) << word % WORDS, v = line_load(s, line);
     if (!(uint32_t)v) /* see the words */
         v = v ? (uint64_t)__atomic_load_n(&s->word[word], __ATOMIC_RELAXED) << 32 | bit : 0;
-    if (v & bit && of_before(s, v))
+    if (v & bit && of_before(s, earlier, v))
         return WRITES;
     v = __atomic_load_n(&s->atom[line], __ATOMIC_RELAXED);
-    if (does != UPDATES && v & bit && of_before(s, v))
+    if (does != UPDATES && v & bit && of_before(s, earlier, v))
         return UPDATES;
     v = __atomic_load_n(&s->read[line], __ATOMIC_RELAXED);
-    return does != READS && v & bit && of_before(s, v) ? READS : ACCESS_NONE;
+    return does != READS && v & bit && of_before(s, earlier, v) ? READS : ACCESS_NONE;
 }
 
 /* Who updated one of these words atomically: *own, or others, whose mark it returns. */
@@ -357,7 +362,8 @@ void block_fences(struct warp *w)
     clock_tick(w);
     for (uint32_t i = 0; i < w->t->l->nwarps; i++)
         b->fenced[i] = b->fenced[i] > w->clock[i] ? b->fenced[i] : w->clock[i];
-    b->fence_new = b->listens = true;
+    b->fence_new = true;
+    block_listens(w);
     if (w->t->l->clustered)
         block_publishes(w);
 }
@@ -458,8 +464,9 @@ static inline void tell(struct warp *w, u32 site)
 bool shadow_row(struct warp *w, uint64_t at, u32 bytes, u32 site, bool write)
 {
     struct alloc *x = w->t->cache[site].alloc;
-    if (is_early(w))
-        early_row(w, at, bytes, site, write ? WRITES : READS);
+    uint64_t earlier = early_beside(w);
+    if (earlier)
+        early_row(w, earlier, at, bytes, site, write ? WRITES : READS);
     if (!x || at < x->lo || at + (uint64_t)bytes * WARP > x->hi || (at - x->lo) % 4 || bytes % 4)
         return false;
     if (!write && shadow_quiet(x))
@@ -706,16 +713,15 @@ static bool lanes_shadow(struct warp *w, u32 m, const uint64_t *host, u32 bytes,
 
 void shadow_bulk(struct warp *w, u32 lane, const uint64_t *host, u32 bytes, u32 site, bool write)
 {
-    if (is_early(w))
-        early_lanes(w, 1u << lane, host, bytes, site, write ? WRITES : READS);
     lanes_shadow(w, 1u << lane, host, bytes, site, write);
 }
 
 void shadow_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site, bool write)
 {
     const struct alloc *x = w->t->cache[site].alloc;
-    if (is_early(w))
-        early_lanes(w, m, host, bytes, site, write ? WRITES : READS);
+    uint64_t earlier = early_beside(w);
+    if (earlier)
+        early_lanes(w, earlier, m, host, bytes, site, write ? WRITES : READS);
     if (write)
         tell(w, site);
     bool again = lanes_shadow(w, m, host, bytes, site, write);
@@ -735,8 +741,9 @@ void shadow_atomic(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 s
 {
     struct log_access log = {.m = m, .bytes = bytes, .site = site, .how = LOG_ATOMIC, .host = host};
     bool again = false, of_block = site_of(w, site)->flags & SW_OF_BLOCK;
-    if (is_early(w))
-        early_lanes(w, m, host, bytes, site, UPDATES);
+    uint64_t earlier = early_beside(w);
+    if (earlier)
+        early_lanes(w, earlier, m, host, bytes, site, UPDATES);
     for (u32 left = m; left; left &= left - 1) {
         u32 lane = (u32)__builtin_ctz(left);
         struct alloc *x = w->t->cache[site].alloc;

@@ -29,6 +29,8 @@ struct wrote {
     uint32_t said; /* what was published before */
 };
 
+enum { EARLIER_LAUNCHES = 64 };
+
 struct shadow {
     uint64_t *line; /* who << 32 | which words; or "see the words" << 32 */
     uint32_t *word;
@@ -39,10 +41,11 @@ struct shadow {
     struct wrote *wrote; /* per word, by the last who wrote; NULL: nothing orders blocks */
     uint32_t *ever;      /* per line: which words were ever written; NULL: all of it was */
     size_t lines, words;
-    uint32_t floor;    /* of this launch; floor + 1: see the words; floor + 2 + n: block n */
-    uint32_t written;  /* in this launch */
-    uint32_t given;    /* marks of this launch */
-    uint32_t since;    /* marks above it, up to the floor: of earlier launches that may still run */
+    uint32_t floor;   /* of this launch; floor + 1: see the words; floor + 2 + n: block n */
+    uint32_t written; /* in this launch */
+    uint32_t given;   /* marks of this launch */
+    uint32_t since;   /* marks above it, up to the floor: of earlier launches, some may still run */
+    uint32_t floors[EARLIER_LAUNCHES]; /* of the launches before: the last first */
     bool watched;      /* reads count although nothing is written: one of two launches overlaps */
     bool reads, atoms; /* likewise: whether read and atom hold anything of it */
 };
@@ -52,11 +55,13 @@ enum access { ACCESS_NONE, READS, WRITES, UPDATES };
 struct shadow *shadow_new(uint64_t bytes, bool ever_written);
 void shadow_free(struct shadow *s);
 /* Begins a launch with blocks 0 .. blocks - 1;
- * orders: they may wait for each other; overlapped: the next launch may begin before it ends. */
-void shadow_begin(struct shadow *s, uint64_t blocks, bool orders, enum earlier before,
+ * orders: they may wait for each other; earlier: launches that may still run, as in struct earlier;
+ * overlapped: the next launch may begin before it ends. */
+void shadow_begin(struct shadow *s, uint64_t blocks, bool orders, uint64_t earlier,
                   bool overlapped);
-/* What launches that may still run did to a word that would race with this. */
-enum access shadow_before(const struct shadow *s, uint64_t word, enum access does);
+/* What these launches did to a word that would race with this. */
+enum access shadow_before(const struct shadow *s, uint64_t earlier, uint64_t word,
+                          enum access does);
 void shadow_ever(struct shadow *s, uint64_t at, uint64_t bytes); /* something wrote it */
 
 #endif

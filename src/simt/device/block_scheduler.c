@@ -359,7 +359,7 @@ static struct blk *blk_start(struct worker *t, uint64_t index)
     if (l->dev->config.check == SIMT_CHECK_FULL) {
         memset(b->fenced, 0, sizeof b->fenced);
         memset(b->waited, 0, sizeof b->waited);
-        b->fence_new = b->listens = false;
+        b->told = b->fence_new = b->listens = false;
         b->heard = 0;
         memset(b->smem_alloc, 0xff, l->smem_bytes);
         race_reset(b);

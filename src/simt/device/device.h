@@ -70,8 +70,11 @@ struct finding_slot {
     int file, line;
 };
 
-/* Earlier launches that may still run when one begins: none, the last, or some before it, too. */
-enum earlier { EARLIER_ENDED, EARLIER_LAST, EARLIER_SEVERAL };
+/* Earlier launches that may still run beside a launch, until it has waited for the one right before
+ * it and after that; bit k: the one k + 1 launches before. */
+struct earlier {
+    uint64_t begin, waited;
+};
 
 struct simt {
     struct simt_config config;
@@ -81,7 +84,7 @@ struct simt {
     size_t alloc_count, alloc_cap;
     struct simt_module *modules;
     pthread_mutex_t lock;
-    enum earlier last;    /* what the last launch leaves to one that overlaps it */
+    struct earlier last;  /* what the last launch leaves to one that overlaps it */
     struct fiber **spare; /* of finished launches: their stacks can be reused */
     uint32_t spare_count;
 };
@@ -103,10 +106,9 @@ struct launch {
     uint32_t *published;     /* check full, and they may: by block and warp, what it wrote before
                               * this time of its clock has a fence and something others may see */
     uint32_t said;           /* how often anything was published */
-    bool early;              /* check full: earlier launches may still run */
-    atomic_bool waited;      /* a warp has waited for them, */
-    atomic_bool released;    /* a warp has let the next launch begin, */
-    atomic_bool hastened;    /* and before it waited itself */
+    struct earlier earlier;  /* check full: launches that may still run */
+    atomic_bool waited;      /* a warp has waited for the one before */
+    atomic_bool hastened;    /* a warp has let the next one begin, and had not waited */
     void *grid_space;        /* cooperative: barrier of the grid */
     /* Written for every block, on a line of the host's cache that nothing else is on. */
     char apart[128];
@@ -238,6 +240,7 @@ struct blk {
     uint32_t locks[MAX_WARPS];  /* joined clocks of all releases of locks */
     uint32_t fenced[MAX_WARPS]; /* what its fences cover */
     uint32_t waited[MAX_WARPS]; /* since when they know that the launch before has ended; 0: not */
+    bool told;                  /* it may have heard from a block that waited */
     bool fence_new;             /* one since the last that was published */
     bool listens;               /* it may just have heard of what others published, */
     uint32_t heard;             /* all before this */
@@ -350,9 +353,12 @@ static inline void clock_tick(struct warp *w)
 void block_publishes(struct warp *w);
 /* The block has executed a fence: what it wrote may be published to others. */
 void block_fences(struct warp *w);
-/* It may have seen what others published. */
+/* It may have seen what others published, and heard of their waits: early_access.c. */
+void block_hears(struct warp *w);
 static inline void block_listens(struct warp *w)
 {
+    if (__builtin_expect(w->t->l->earlier.begin != 0, 0))
+        block_hears(w);
     w->blk->listens = true;
 }
 

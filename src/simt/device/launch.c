@@ -190,11 +190,11 @@ static bool uses_proxy(const struct sw_kernel *k)
 
 static void begin_shadows(struct launch *l)
 {
-    enum earlier before = l->spec->overlap ? l->dev->last : EARLIER_ENDED;
-    l->early = before != EARLIER_ENDED && l->dev->config.check == SIMT_CHECK_FULL;
+    if (l->spec->overlap && l->dev->config.check == SIMT_CHECK_FULL)
+        l->earlier = l->dev->last;
     for (size_t i = 0; i < l->dev->alloc_count; i++)
         if (l->dev->alloc[i].shadow)
-            shadow_begin(l->dev->alloc[i].shadow, l->marks, l->published != NULL, before,
+            shadow_begin(l->dev->alloc[i].shadow, l->marks, l->published != NULL, l->earlier.begin,
                          l->spec->overlapped);
 }
 

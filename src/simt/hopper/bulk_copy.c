@@ -9,6 +9,7 @@
  */
 #include "simt/hopper/hopper.h"
 
+#include "simt/check/early_access.h"
 #include "simt/hopper/tensor_map.h"
 #include "simt/ptx/atomic_ops.h"
 
@@ -51,7 +52,7 @@ static void count_span(struct warp *w, u32 site, uint64_t addr, uint32_t bytes, 
 }
 
 bool global_span(struct warp *w, u32 lane, u32 site, uint64_t addr, uint32_t bytes,
-                 enum span_kind kind)
+                 enum span_kind kind, uint64_t earlier)
 {
     struct simt *dev = w->t->l->dev;
     struct alloc *x;
@@ -73,10 +74,17 @@ bool global_span(struct warp *w, u32 lane, u32 site, uint64_t addr, uint32_t byt
         complain(w, lane, site, SIMT_WRITE_TO_INPUT, addr, "the copy writes to an input");
         return false;
     }
-    if (full_check(w) && kind != SPAN_REDUCE) {
+    if (full_check(w)) {
         uint64_t host[WARP];
         for (u32 i = 0; i < WARP; i++)
             host[i] = addr;
+        if (earlier)
+            early_lanes(w, earlier, 1u << lane, host, bytes, site,
+                        kind == SPAN_REDUCE ? UPDATES
+                        : write             ? WRITES
+                                            : READS);
+        if (kind == SPAN_REDUCE)
+            return true;
         shadow_bulk(w, lane, host, bytes, site, write);
     }
     return true;
@@ -108,7 +116,8 @@ static void reduce_one(u32 op, void *at, const uint8_t *from, uint32_t esize)
 void global_put(struct warp *w, const struct leaving *l, uint64_t addr, const uint8_t *from,
                 uint32_t bytes, uint32_t esize)
 {
-    if (!global_span(w, l->lane, l->site, addr, bytes, l->op ? SPAN_REDUCE : SPAN_WRITE))
+    if (!global_span(w, l->lane, l->site, addr, bytes, l->op ? SPAN_REDUCE : SPAN_WRITE,
+                     l->earlier))
         return;
     if (!l->op) {
         memcpy((void *)(uintptr_t)addr, from, bytes);
@@ -159,7 +168,7 @@ static void land(struct blk *owner, struct flight *f)
         memcpy(to, f->from->b.smem + f->src, f->bytes);
         if (f->from->cell && f->by->blk == f->from)
             proxy_release(f->by, f->from, (uint32_t)f->src, f->bytes, f->site);
-    } else if (global_span(f->by, f->lane, f->site, f->src, f->bytes, flight_kind(f))) {
+    } else if (global_span(f->by, f->lane, f->site, f->src, f->bytes, flight_kind(f), f->earlier)) {
         memcpy(to, (const void *)(uintptr_t)f->src, f->bytes);
     }
     if (f->dst->cell)
@@ -285,7 +294,8 @@ static void bulk_in(struct warp *w, u32 i, u32 site, const struct sw_bulk *x)
     u32 kind = site_of(w, site)->kind;
     enum bulk_form form = bulk_form_of(kind);
     bool tensor = form == BULK_TENSOR_IN;
-    struct flight f = {.by = w, .lane = i, .site = site, .pair = kind & BULK_PAIR};
+    struct flight f = {
+        .by = w, .lane = i, .site = site, .pair = kind & BULK_PAIR, .earlier = early_beside(w)};
     struct place dst, bar;
     if (!(tensor ? tensor_flight(w, &f, kind, x) : plain_flight(w, &f, kind, x)))
         return;
@@ -349,7 +359,7 @@ static void bulk_out(struct warp *w, u32 i, u32 site, const struct sw_bulk *x)
 {
     u32 kind = site_of(w, site)->kind, form = bulk_form_of(kind), align = MIN_ALIGN;
     struct warp_hopper *h = warp_hopper_of(w);
-    struct leaving l = {.lane = i, .site = site, .esize = 1};
+    struct leaving l = {.lane = i, .site = site, .esize = 1, .earlier = early_beside(w)};
     struct place src;
     if (kind & BULK_REDUCE)
         l.op = bulk_op_of(kind) | (kind >> BULK_TYPE_SHIFT & BULK_TYPE) << KIND_TYPE_SHIFT;

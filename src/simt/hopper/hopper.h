@@ -49,9 +49,10 @@ struct flight {
     uint32_t op;                    /* red.async */
     int32_t coord[MAP_RANK];
     uint16_t offset[3];
-    bool value; /* st.async: the bytes are here */
-    bool pair;  /* cta_group::2 */
-    bool again; /* a multicast, which another block's flight has read from memory */
+    bool value;       /* st.async: the bytes are here */
+    bool pair;        /* cta_group::2 */
+    bool again;       /* a multicast, which another block's flight has read from memory */
+    uint64_t earlier; /* launches beside which it was issued: early_access.h */
     uint8_t data[16];
 };
 
@@ -68,7 +69,8 @@ struct leaving {
     uint32_t at, bytes, span, esize, site, lane, rank, op;
     int32_t coord[MAP_RANK];
     uint16_t offset[3];
-    uint32_t group; /* 0: not committed */
+    uint32_t group;   /* 0: not committed */
+    uint64_t earlier; /* as in a flight */
 };
 
 struct mbar_shadow {
@@ -210,7 +212,7 @@ void dev_st_async(struct sw_warp *, u32 m, const u64 *addr, u32 site, void *cons
 void bulk_settle(struct blk *b, uint32_t mbar); /* lands what tells this mbarrier */
 void bulk_leave(struct warp *w);                /* the warp is done: what it left behind */
 bool global_span(struct warp *w, u32 lane, u32 site, uint64_t addr, uint32_t bytes,
-                 enum span_kind kind);
+                 enum span_kind kind, uint64_t earlier);
 void global_put(struct warp *w, const struct leaving *l, uint64_t addr, const uint8_t *from,
                 uint32_t bytes, uint32_t esize);
 

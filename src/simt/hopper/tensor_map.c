@@ -356,7 +356,8 @@ static void load_packed(struct flight *f, const struct tensor_map *t, const stru
 {
     uint64_t from = r->address + (uint64_t)(r->c0 + lo) * t->packed;
     memset(flat + lo * t->esize, 0, (hi - lo) * t->esize);
-    if (!global_span(f->by, f->lane, f->site, from, (hi - lo) * t->packed, flight_kind(f)))
+    if (!global_span(f->by, f->lane, f->site, from, (hi - lo) * t->packed, flight_kind(f),
+                     f->earlier))
         return;
     for (uint32_t i = lo; i < hi; i++, from += t->packed)
         memcpy(flat + i * t->esize, (const void *)(uintptr_t)from, t->packed);
@@ -376,12 +377,13 @@ static void load_row(void *x, const struct tensor_map *t, const struct row *r)
         load_packed(f, t, r, lo, hi, l->flat);
     } else if (hi > lo && t->step[0] == 1) {
         uint64_t from = r->address + (uint64_t)(r->c0 + lo) * t->esize;
-        if (global_span(f->by, f->lane, f->site, from, (hi - lo) * t->esize, flight_kind(f)))
+        if (global_span(f->by, f->lane, f->site, from, (hi - lo) * t->esize, flight_kind(f),
+                        f->earlier))
             memcpy(l->flat + lo * t->esize, (const void *)(uintptr_t)from, (hi - lo) * t->esize);
     }
     for (uint32_t i = lo; i < hi && t->step[0] > 1; i++) {
         uint64_t from = r->address + (uint64_t)(r->c0 + (int64_t)i * t->step[0]) * t->esize;
-        if (global_span(f->by, f->lane, f->site, from, t->esize, flight_kind(f)))
+        if (global_span(f->by, f->lane, f->site, from, t->esize, flight_kind(f), f->earlier))
             memcpy(l->flat + i * t->esize, (const void *)(uintptr_t)from, t->esize);
     }
     tile_copy(f->dst->b.smem, f->at, r->at, l->flat, bytes, t->swizzle, true);
