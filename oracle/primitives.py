@@ -94,7 +94,7 @@ def _rms_norm(x: Any, shape: Any, weight: Any = None, eps: Any = None) -> Any:
 
 
 def _group_norm(x: Any, weight: Any, bias: Any, n: int, c: int, hw: int, groups: int, eps: float) -> Any:
-    y, mean, rstd = _standardize(x.reshape(n, groups, -1), [2], eps)
+    y, mean, rstd = _standardize(x.reshape(n, groups, c // groups * hw), [2], eps)  # n may be 0
     y = y.reshape(x.shape)
     shape = [1, c] + [1] * (x.dim() - 2)
     y = y if weight is None else y * weight.reshape(shape)

@@ -439,6 +439,13 @@ class Rare(unittest.TestCase):
             self.assertFalse([n["op"] for n in described(call, self.x) if n["op"].split(".")[1:2] and n["op"].split(".")[1] in known and "body" not in n])
 
 
+class Nothing(unittest.TestCase):
+    def test_a_batch_of_none_is_normalized(self) -> None:
+        nodes = described(lambda x: torch.nn.functional.group_norm(x, 2), torch.randn(0, 6, 5))
+        self.assertTrue(all("body" in n for n in nodes if "group_norm" in n["op"]))
+        self.assertEqual([list(r.shape) for r in computed(nodes, (torch.randn(0, 6, 5),))], [[0, 6, 5]])
+
+
 class Masks(unittest.TestCase):
     def test_a_mask_of_the_forward_reads_places(self) -> None:
         x = torch.randn(4, 6)
