@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(128)
         for (int j = 0; j < WIDE; ++j) {
             int const v = v0 + (j - BEFORE) * 4;
             bool const there = unsigned(h) < unsigned(IN_H) && unsigned(v) < unsigned(IN_W);
-            to[j] = there ? __ldg(reinterpret_cast<float4 const *>(&mX(v, h))) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+            to[j] = there ? *reinterpret_cast<float4 const *>(&mX(v, h)) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         }
     };
     CUTE_UNROLL

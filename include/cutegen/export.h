@@ -36,6 +36,7 @@ struct cutegen_export_state {
     char *error;
     size_t error_len;
     int failed;
+    int captured;     /* into a graph, where memory is a node like any other */
     int after_launch; /* there is a launch right before, for the next one to overlap with */
     void *workspaces[CUTEGEN_MAX_WORKSPACES];
     int workspace_count;
@@ -110,6 +111,8 @@ static inline struct cutegen_pointer cutegen_workspace_at(struct cutegen_call *c
         cutegen_note(call, line, "workspace", bytes < 0 ? "negative size" : "too many");
         return out;
     }
+    if (s->captured)
+        s->after_launch = 0;
     if (cutegen_cuda(call, line, "workspace",
                      cudaMallocAsync(&out.p, bytes ? (size_t)bytes : 1, s->stream)) == 0)
         s->workspaces[s->workspace_count++] = out.p;
@@ -282,6 +285,13 @@ static inline cudaError_t cutegen_this_device(struct cutegen_device *d)
     return e;
 }
 
+static inline int cutegen_captured(cudaStream_t stream)
+{
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    return cudaStreamIsCapturing(stream, &status) == cudaSuccess &&
+           status != cudaStreamCaptureStatusNone;
+}
+
 /* DLPack lets strides be NULL for row-major; plans need not know. */
 static inline int cutegen_take_tensors(const struct cutegen_tensor *from, int count,
                                        struct cutegen_tensor *to,
@@ -316,6 +326,7 @@ cutegen_call_kernel(const struct cutegen_tensor *in, int in_count, struct cutege
     struct cutegen_call call = {};
 
     state.stream = (cudaStream_t)stream;
+    state.captured = cutegen_captured(state.stream);
     state.error = error;
     state.error_len = error_len;
     call.state = &state;

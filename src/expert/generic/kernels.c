@@ -241,8 +241,9 @@ static const char *kernel_text(struct writing *w, struct kernel *k, int64_t item
     const char *text;
 
     for (int i = 0; i < k->read_count; i++)
-        buf_printf(&out, "%s const *%sp%d, ", parameter_type(w, &w->in.g->nodes[k->reads[i]]),
-                   k->at_once > 1 ? "__restrict__ " : "", i);
+        buf_printf(&out, "%s const *p%d, ", parameter_type(w, &w->in.g->nodes[k->reads[i]]), i);
+    /* The result alone is __restrict__: a const pointer that is, too, would be read with
+     * ld.global.nc, which may be moved above the wait for the launch before. */
     buf_printf(&out, "%s *%spy)\n{\n", parameter_type(w, k->root),
                k->at_once > 1 ? "__restrict__ " : "");
     for (int i = 0; i < k->read_count; i++) {
