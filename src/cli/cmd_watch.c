@@ -23,7 +23,7 @@ enum { WAIT_MS = 1000, SETTLE_MS = 20, MAX_FILE = 64 << 20 };
 struct save_watch {
     const struct cli *cli;
     int fd;
-    char seen[2][65]; /* hashes of the task and the kernel as they were last judged */
+    char seen[2][65]; /* hashes of the task and the kernel */
     enum verdict_kind last;
     double last_us;
     int number;
@@ -46,8 +46,8 @@ static bool watch_open(struct save_watch *w, struct error *err)
     return true;
 }
 
-/* Whether the content of a file differs from what was judged; a missing file does not count. */
-static bool take_change(struct save_watch *w)
+/* Whether the content of a file differs from what was seen last; a missing file does not count. */
+static bool take_content(struct save_watch *w)
 {
     bool changed = false;
 
@@ -67,6 +67,17 @@ static bool take_change(struct save_watch *w)
     return changed;
 }
 
+/* Whether there is something new to judge. A save may be half done, so it waits until nothing more
+ * changes. */
+static bool take_change(struct save_watch *w)
+{
+    bool changed = take_content(w);
+
+    for (bool more = changed; more && !loop_interrupts; more = take_content(w))
+        (void)poll(NULL, 0, SETTLE_MS);
+    return changed;
+}
+
 static void wait_for_events(struct save_watch *w)
 {
     struct pollfd in = {w->fd, POLLIN, 0};
@@ -74,7 +85,6 @@ static void wait_for_events(struct save_watch *w)
 
     if (poll(&in, 1, WAIT_MS) <= 0)
         return;
-    (void)poll(NULL, 0, SETTLE_MS); /* an editor's save is several events */
     while (read(w->fd, events, sizeof(events)) > 0)
         ;
 }

@@ -133,7 +133,8 @@ row "a soft limit of open files is raised"            '[03]' 'ok +C compiler' 'u
 row "a low limit of open files is an error"                3 'limit of open files is 100; at least 256.*|ulimit -n 1024' 'ulimit -n 100; @ doctor'
 row "a low limit of the stack is an error"                 3 'limit of a stack is 300 KiB; at least 1024' 'ulimit -s 300; @ doctor'
 row "a closed stdout is not the next file that is opened"  0 '^/dev/null$' 'mkfifo f; @ mcp >&- <f & p=$!
-exec 9>f; for i in $(seq 6000); do readlink /proc/$p/fd/1 && break; sleep 0.01; done; exec 9>&-; wait $p; true'
+exec 9>f; for i in $(seq 6000); do now=$(readlink /proc/$p/fd/1); [ "$now" = /dev/null ] && break; sleep 0.01; done
+echo $now; exec 9>&-; wait $p; true'
 row "doctor as JSON"                                      0 '"checks":\[\{"name":"C compiler"' '@ doctor --json || true'
 row "doctor says what a wrong compiler is"                3 'missing +C compiler' '@ doctor --cc /nowhere/cc'
 row "doctor says why a compiler does not work"             3 'broken +C compiler .*cc --version fails: no licence' 'printf "#!/bin/sh\necho no licence; exit 1\n" >cc; chmod +x cc; @ doctor --cc ./cc'

@@ -419,13 +419,14 @@ static void what_a_plan_clears_is_not_used_before(void **state)
     d = opendir(folder);
     assert_non_null(d);
     for (struct dirent *e; (e = readdir(d));) {
-        struct arena *a = arena_new();
+        struct arena *a;
         struct text t;
         char *name, *made;
         const char *first, *used;
 
         if (!strstr(e->d_name, ".cu"))
             continue;
+        a = arena_new();
         assert_true(file_read(path_join(a, folder, e->d_name), 1 << 20, a, &t, &err));
         for (const char *at = t.data; (at = strstr(at, clear)); at += strlen(clear), clears++) {
             name = arena_strndup(a, at + strlen(clear), strcspn(at + strlen(clear), ","));

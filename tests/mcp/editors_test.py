@@ -45,14 +45,23 @@ def watching():
     save(source)
     w = subprocess.Popen([program, "watch", task, kernel, "--json"], env=env, cwd=work, text=True, stdout=subprocess.PIPE,
                          stderr=subprocess.DEVNULL)
-    first = json.loads(w.stdout.readline())
-    ok("watch judges what is there", (first["verdict"], first["change"], first["number"]) == ("pass", "first", 1), first)
+    said = []
+
+    def hears(verdict):
+        """Reads up to this verdict: a save in place may be judged half done, too."""
+        while not said or said[-1]["verdict"] != verdict:
+            line = w.stdout.readline()
+            if not line:
+                return False
+            said.append(json.loads(line))
+        return True
+
+    ok("watch judges what is there", hears("pass") and len(said) == 1 and said[0]["change"] == "first", said)
     save(source.replace("if (i < n)", "if (i < n - 1)"))
-    second = json.loads(w.stdout.readline())
-    ok("and again at a save", (second["verdict"], second["change"]) == ("not written", "was pass"), second)
+    ok("and again at a save", hears("not written") and said[1]["change"] == "was pass", said)
     save(source + "// the same\n", by_rename=True)
-    third = json.loads(w.stdout.readline())
-    ok("and at one by renaming", (third["verdict"], third["number"]) == ("pass", 3), third)
+    ok("and at one by renaming", hears("pass") and said[-1]["change"] == "was not written", said)
+    ok("each verdict has its number", [one["number"] for one in said] == list(range(1, len(said) + 1)), said)
     w.send_signal(signal.SIGINT)
     ok("Ctrl-C ends it", w.wait() == 0 and w.stdout.read() == "")
 

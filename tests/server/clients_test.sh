@@ -31,7 +31,7 @@ ok()
 ours() { grep -la -- "$work" /proc/[0-9]*/environ 2>/dev/null | sed 's|/proc/\([0-9]*\)/.*|\1|' | grep -vx "$$"; }
 helpers() { for pid in $(ours); do grep -sqE '^(cutegen-(builder|runner|server|planner)|python)' "/proc/$pid/comm" && echo "$pid"; done; }
 # Waits until the command after it succeeds; two minutes and more without that mean that something is broken.
-soon() { for _ in $(seq 12000); do "$@" && return 0; sleep 0.1; done; return 1; }
+soon() { for _ in $(seq 6000); do "$@" && return 0; sleep 0.2; done; return 1; }
 no_helpers() { [ -z "$(helpers)" ]; }
 server_pid() { "$program" server status --json | sed -n 's/.*"pid":\([0-9]*\),"version".*/\1/p'; }
 status() { "$program" server status --json; }
@@ -133,7 +133,15 @@ ok "$total candidates of four clients: every verdict is right" $?
 ok "one server did it all" $?
 soon none_lent
 ok "everything lent came back, or was ended" $?
-soon sh -c "[ \"\$('$program' server status --json | grep -o '\"state\":\"waiting\"' | wc -l)\" -le 7 ]"
+# At most so many of each kind wait.
+few_wait()
+{
+    local kind
+    for kind in builder=4 oracle=3 copier=1 runner=4; do
+        [ "$(pids ${kind%=*} waiting | wc -l)" -le ${kind#*=} ] || return 1
+    done
+}
+soon few_wait
 ok "no more wait than may" $?
 status | python3 -c '
 import json, sys
