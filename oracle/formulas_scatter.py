@@ -151,10 +151,13 @@ def index_copy(x: Any, dim: int, index: Any, y: Any) -> Any:
 def index_put(x: Any, indices: list[Any], values: Any, accumulate: bool = False, unsafe: bool = False) -> Any:
     given = [d for d, i in enumerate(indices) if i is not None]
     if any(indices[d].dtype in (torch.bool, torch.uint8) for d in given):
-        if len(indices) != 1 or values.numel() != 1 or accumulate:
+        behind = x.dim() - indices[0].dim()
+        values = values.reshape(()) if values.numel() == 1 and not accumulate else values
+        if len(indices) != 1 or values.dim() > behind:
             raise NotImplementedError("a mask of several values")
-        mask = indices[0].reshape(list(indices[0].shape) + [1] * (x.dim() - indices[0].dim()))
-        return torch.where(mask, values.reshape([1] * x.dim()).to(x.dtype), x)
+        mask = indices[0].reshape(list(indices[0].shape) + [1] * behind)
+        values = values.reshape([1] * (x.dim() - values.dim()) + list(values.shape)).to(x.dtype)
+        return torch.where(mask, x + values if accumulate else values, x)
     rest = [d for d in range(x.dim()) if d not in given]
     together = given == list(range(given[0], given[-1] + 1))
     shape = list(torch.broadcast_shapes(*[indices[d].shape for d in given]))

@@ -481,6 +481,7 @@ class Graph:
     mutated: set[int]
     gap: str = ""  # why it is not exact
     keepers: list[str] = field(default_factory=list)  # modules that keep tensors which the forward makes
+    masked: bool = False  # it has what a mask leaves as all elements: masks.py
 
     def is_fixed(self, number: int) -> bool:
         """Is it made of numbers that the forward itself has?"""

@@ -43,6 +43,7 @@ DIVIDING = frozenset(  # or a root, or a logarithm: what zeros do to them is wor
 LOOKS = 3  # draws that facts are based on
 MAX_NODES = 8000
 READS = ("_local_scalar_dense", "item")
+MASK_COUNTED = "forward computes with how many elements a mask leaves (len(), numel(), shape), so the graph is that of one draw: use mask.sum()"
 NUMBERS_READ = "aten._local_scalar_dense: forward computes with a number that it reads from a tensor (item(), int(), if), so the graph is that of one draw"
 SMALL_BYTES = 1 << 30
 
@@ -224,9 +225,11 @@ class Loaded:
                     )
 
     def _find_numbers_read(self) -> None:
-        """`x * y.max().item()`: the graph has the number of one draw. It is exact where another draw gives the same graph."""
+        """`x * y.max().item()`, `x / len(y[mask])`: the graph has the number of one draw. It is exact where another draw gives the
+        same graph."""
         self.numbers_read = False
-        if not any(node.name in READS and not self.graph.is_fixed(number) for number, node in enumerate(self.graph.nodes)):
+        reads = any(node.name in READS and not self.graph.is_fixed(number) for number, node in enumerate(self.graph.nodes))
+        if not reads and not self.graph.masked:
             return
         try:
             other, _ = self._trace(self.task.model(FIRST_SEED + 1), self.task.arguments(FIRST_SEED + 1))
@@ -234,7 +237,8 @@ class Loaded:
         except Fault:
             same = False
         if not same:
-            self.numbers_read, self.graph.exact = True, False
+            self.numbers_read, self.graph.exact = reads, False
+            self.graph.gap = self.graph.gap or MASK_COUNTED
 
     def _refuse_moving_shapes(self, model: torch.nn.Module, results: list[tuple[str, torch.Tensor]]) -> None:
         """Refuses results whose sizes depend on values, since no buffer fits them."""

@@ -597,6 +597,10 @@ BODIES: dict[str, Callable[..., Any]] = {
 # ---- tracing them -----------------------------------------------------------------------------
 
 
+def element_type(name: str) -> torch.dtype:
+    return _TYPES[name]
+
+
 def _name(node: Node) -> str:
     """What it writes in place is the same value."""
     return node.name if node.name in BODIES or not node.name.endswith("_") else node.name[:-1]
@@ -610,7 +614,7 @@ def _listed(made: Any) -> list[Any]:
     return list(made) if isinstance(made, (list, tuple)) and not isinstance(made, formulas_complex.Pair) else [made]
 
 
-def _arguments(node: Node, tensor: Callable[[dict[str, Any]], Any]) -> tuple[list[Any], dict[str, Any]]:
+def arguments(node: Node, tensor: Callable[[dict[str, Any]], Any]) -> tuple[list[Any], dict[str, Any]]:
     """A node's arguments as the operator takes them; `tensor` gives those that are tensors."""
 
     def value(arg: Any) -> Any:
@@ -655,7 +659,7 @@ class _Bodies:
 
         needed = self._complex_before(node)
         for number in [*(n for n in needed if self.graph.nodes[n].op != "constant"), None]:
-            _arguments(node if number is None else self.graph.nodes[number], lambda arg: None if arg["node"] in needed else tensor(arg))
+            arguments(node if number is None else self.graph.nodes[number], lambda arg: None if arg["node"] in needed else tensor(arg))
         pairs: dict[int, list[Any]] = {}
 
         def operand(arg: dict[str, Any]) -> Any:
@@ -670,9 +674,9 @@ class _Bodies:
                     if self.graph.nodes[number].op == "constant":
                         pairs[number] = [formulas_complex.constant(self.graph.nodes[number].kwargs["text"], self.graph.nodes[number].shape)]
                         continue
-                    args, kwargs = _arguments(self.graph.nodes[number], operand)
+                    args, kwargs = arguments(self.graph.nodes[number], operand)
                     pairs[number] = _listed(formulas_complex.formula(self.graph.nodes[number].op)(*args, **kwargs))
-                args, kwargs = _arguments(node, operand)
+                args, kwargs = arguments(node, operand)
                 call = formulas_complex.formula(node.op) if needed else BODIES[_name(node)]
                 results = _listed(call(*args, **kwargs))
         finally:

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from . import backward, derivatives, recurrent
+from . import backward, derivatives, masks, recurrent
 from .fault import is_out_of_memory, use
 from .graph import Graph, Tracer
 from .mode import Mode, called
@@ -193,6 +193,7 @@ def trace(
             buffer.copy_(before)
     graph = Graph(tracer.nodes, len(leaves), outputs, tracer.exact, tracer.mutated, tracer.gap, changed)
     recurrent.finish(graph)
+    masks.finish(graph)
     return graph, results
 
 

@@ -15,6 +15,7 @@ import torch  # noqa: E402
 
 from oracle.graph import Node, Tracer  # noqa: E402
 from oracle.places import places_traced  # noqa: E402
+from oracle.task import DTYPES  # noqa: E402
 
 
 def value_of(arg: dict[str, Any], values: list[Any]) -> Any:
@@ -23,13 +24,20 @@ def value_of(arg: dict[str, Any], values: list[Any]) -> Any:
         return found[arg.get("part", 0)] if isinstance(found, (list, tuple)) else found
     if "list" in arg:
         return [value_of(a, values) for a in arg["list"]]
+    if "dtype" in arg:
+        return next(dtype for dtype, name in DTYPES.items() if name == arg["dtype"])
+    if arg.get("text") in ("inf", "-inf", "nan"):
+        return float(arg["text"])
     return next((arg[key] for key in ("ints", "value") if key in arg), None)
 
 
-def computed(nodes: list[Node], leaves: list[torch.Tensor]) -> list[Any]:
-    """Every node's value. Nothing is written in place: a node has one value."""
+def computed(nodes: list[Node], leaves: list[torch.Tensor], live: set[int] | None = None) -> list[Any]:
+    """Every node's value, or that of those which are alive. Nothing is written in place: a node has one value."""
     values: list[Any] = []
-    for node in nodes:
+    for number, node in enumerate(nodes):
+        if live is not None and number not in live:
+            values.append(None)
+            continue
         if node.op == "input":
             values.append(leaves[node.index].clone())
             continue
@@ -43,7 +51,7 @@ def computed(nodes: list[Node], leaves: list[torch.Tensor]) -> list[Any]:
         if name == "_reshape_alias":
             values.append(args[0].reshape(args[1]))
             continue
-        skipped = ("device", "layout", "pin_memory", "memory_format", "dtype")
+        skipped = ("device", "layout", "pin_memory", "memory_format")
         kwargs = {k: value_of(v, values) for k, v in node.kwargs.items() if k not in skipped}
         values.append(getattr(getattr(torch.ops.aten, name), overload)(*args, **kwargs))
     return values

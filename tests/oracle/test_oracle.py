@@ -66,7 +66,12 @@ class Faults(OracleTest):
         self.assertTrue(answer["hint"].endswith("-m pip install no_such_module"), answer["hint"])
 
     def test_a_mask_whose_result_is_summed_is_no_moving_shape(self) -> None:
-        self.loaded(model("x): return x[x > 0.5].sum()", "[torch.rand(64, 64)]"))
+        task = self.loaded(model("x): return x[x > 0.5].sum()", "[torch.rand(64, 64)]"))
+        self.assertIsNone(task["graph_gap"])
+
+    def test_a_number_of_what_a_mask_leaves_is_that_of_one_draw(self) -> None:
+        task = self.loaded(model("x): return x[x > 0.5].sum() / len(x[x > 0.5])", "[torch.rand(64, 64)]"))
+        self.assertIn("how many elements a mask leaves", task["graph_gap"])
 
     def test_what_an_old_torch_lacks_comes_with_how_to_get_a_newer_one(self) -> None:
         """The task itself says which torch this is, so that it holds with any; in an oracle of its own."""
