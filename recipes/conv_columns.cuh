@@ -1,5 +1,5 @@
 // conv_columns.cuh - values of output channels; a part of convolution.cu.
-//! if early
+//! if early and not split_sums
             // What follows needs of a thread's two output channels.
 //! each column
             $value ${x}_of[2];

@@ -181,8 +181,17 @@ CUTEGEN_PLAN(call)
     CUTEGEN_REQUIRE(call, cutegen_aligned(y, 16), "y must start on 16 bytes");
     struct cutegen_map map_y = results_map(call, CUTEGEN_DATA(float, y), N);
 //! end
-    int64_t tiles = cutegen_ceil_div(pixels, TILE_P) * cutegen_ceil_div(ROWS, TILE_K), blocks = cutegen_min(tiles, processors);
+    int64_t tiles = cutegen_ceil_div(pixels, TILE_P) * cutegen_ceil_div(ROWS, TILE_K);
+//! if split_sums
+    int64_t pitch = cutegen_ceil_div(pixels, TILE_P) * TILE_P;
+    float *partial = (float *)cutegen_workspace(call, SPLITS * ROWS_K * pitch * 4);
+    CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_product, cutegen_dim3(cutegen_min(tiles * SPLITS, processors), 1, 1), cutegen_dim3(384, 1, 1), one, SMEM_BYTES, flags, map_x, map_halo, map_w, partial, (float const *)unscale, (uint32_t const *)state, (int)N));
+    return CUTEGEN_LAUNCH_EX(call, ${kernel}_add_parts, cutegen_dim3(cutegen_ceil_div(cutegen_numel(y), 256), 1, 1), cutegen_dim3(256, 1, 1), one, 0, flags, (float const *)partial, (uint32_t const *)state, (int)pitch, $args);
+//! else
+    int64_t blocks = cutegen_min(tiles, processors);
 //! end
+//! end
+//! if not split_sums
     // A phase of a transposed convolution after the other; any other has one.
     for (int phase = 0; phase < $phases; phase++) {
 //! if interleaved
@@ -203,6 +212,7 @@ CUTEGEN_PLAN(call)
 //! end
     }
     return 0;
+//! end
 //! else
     return CUTEGEN_LAUNCH(call, ${kernel}_plain, cutegen_dim3(cutegen_min(cutegen_ceil_div(cutegen_numel(y), 256), 1 << 20), 1, 1), cutegen_dim3(256, 1, 1), 0, $args);
 //! end

@@ -30,6 +30,8 @@ __device__ inline auto further(Fragment const &f, int rows)
 __global__ void __launch_bounds__(384, 1)
 //! if bulk
     ${kernel}_product(const __grid_constant__ CUtensorMap map_x, const __grid_constant__ CUtensorMap map_halo, const __grid_constant__ CUtensorMap map_w, const __grid_constant__ CUtensorMap map_y, float const *unscale, unsigned const *state, int phase_d, int phase_h, int phase_w, $params)
+//! elif split_sums
+    ${kernel}_product(const __grid_constant__ CUtensorMap map_x, const __grid_constant__ CUtensorMap map_halo, const __grid_constant__ CUtensorMap map_w, float *partial, float const *unscale, unsigned const *state, int N)
 //! else
     ${kernel}_product(const __grid_constant__ CUtensorMap map_x, const __grid_constant__ CUtensorMap map_halo, const __grid_constant__ CUtensorMap map_w, float const *unscale, unsigned const *state, int phase_d, int phase_h, int phase_w, $params)
 //! end
@@ -41,7 +43,11 @@ __global__ void __launch_bounds__(384, 1)
     float *smem_y = reinterpret_cast<float *>(smem_w + STAGES_W * SLOT_W);
     uint64_t *full_p = reinterpret_cast<uint64_t *>(smem_y + OUT_BYTES / 4), *empty_p = full_p + STAGES_P;
     uint64_t *full_w = empty_p + STAGES_P, *empty_w = full_w + STAGES_W;
+//! if split_sums
+    constexpr Phase phase = {0, 0, 0};
+//! else
     Phase const phase = {phase_d, phase_h, phase_w};
+//! end
     int const group = threadIdx.x / 128, pixels = N * WALK;
     int const tiles_k = (ROWS + TILE_K - 1) / TILE_K, tiles = (pixels + TILE_P - 1) / TILE_P * tiles_k;
 
@@ -59,11 +65,16 @@ __global__ void __launch_bounds__(384, 1)
     cutegen_let_next_begin();
 //! end
 //! if not narrow
+//! if split_sums
+    if (state[1] != 0) // the split may have lost bits that matter
+        return;
+//! else
     if (state[1] != 0) { // the split may have lost bits that matter
         if (phase.d + phase.h + phase.w == 0)
             every_result($names);
         return;
     }
+//! end
 //! end
 
     if (group == 0) { // one thread fetches
@@ -86,6 +97,25 @@ __global__ void __launch_bounds__(384, 1)
             SM90_TMA_LOAD_2D::copy(&map_w, &full_w[at_w.slot], HINT, smem_w + at_w.slot * SLOT_W, step * ROW, k);
             at_w.next();
         };
+//! if split_sums
+        for (int t = blockIdx.x; threadIdx.x == 0 && t < tiles * SPLITS; t += gridDim.x) {
+            int const part = t / tiles, k0 = t % tiles_k * TILE_K, pixel0 = t % tiles / tiles_k * TILE_P;
+#pragma unroll 1
+            for (int slot = SLOTS * part / SPLITS; slot < SLOTS * (part + 1) / SPLITS; ++slot) {
+                int const c = slot % CHUNKS, line = slot / CHUNKS / (WALK_TAPS_W / RUN), first = slot / CHUNKS % (WALK_TAPS_W / RUN);
+                Tap const d = tap_d(line / TAPS_H, 0), h = tap_h(line % TAPS_H, 0);
+//! if share and transposed
+                Tap const v = tap_w(RUN - 1, 0); // the one that begins first
+//! else
+                Tap const v = tap_w(first, 0);   // the one that begins first
+//! end
+                fetch_pixels(pixel0 + row_of(d, h, v, N), c);
+#pragma unroll 1
+                for (int s = 0; s < RUN; ++s)
+                    fetch_weights(k0, (line * WALK_TAPS_W + first + s) * CHUNKS + c);
+            }
+        }
+//! else
         for (int t = blockIdx.x; threadIdx.x == 0 && t < tiles; t += gridDim.x) {
             int const k0 = t % tiles_k * TILE_K, pixel0 = t / tiles_k * TILE_P;
 //! if grouped
@@ -126,10 +156,13 @@ __global__ void __launch_bounds__(384, 1)
 //! end
             }
         }
+//! end
     } else { // two warpgroups compute
         cutlass::arch::warpgroup_reg_alloc<240>();
         int const half = group - 1, thread = threadIdx.x % 128, lane = threadIdx.x % 32, warp = thread / 32;
+//! if not split_sums
         int const steps = taps_of(phase) * CHUNKS;
+//! end
         auto mma = make_tiled_mma(SM90_64x128x16_F32${wgmma_type}_SS<GMMA::Major::K, GMMA::Major::K>{});
         auto thr = mma.get_slice(thread);
         Tensor sW = make_tensor(make_smem_ptr(smem_w + (TILE_K == 128 ? half * 64 * ROW : 0)), ring_layout<64, SLOT_W, STAGES_W>());             // (64,ROW,STAGES_W)
@@ -137,6 +170,9 @@ __global__ void __launch_bounds__(384, 1)
         Tensor tCrW = thr.partition_fragment_A(sW); // (MMA,1,ROW/16,STAGES_W)
         Tensor tCrP = thr.partition_fragment_B(sP); // (MMA,1,ROW/16,STAGES_P)
         Tensor sum = make_tensor<float>(Shape<Int<PIECE / 2>, Int<PIECES>>{}); // (MMA,PIECES)
+//! if split_sums
+        Tensor mPart = make_tensor(make_gmem_ptr(partial), make_shape(tiles / tiles_k * TILE_P, Int<ROWS_K>{}, Int<SPLITS>{})); // (pixels,ROWS_K,SPLITS)
+//! else
 //! if bulk
         Tensor sY = make_tensor(make_smem_ptr(smem_y + (half * 4 + warp) * 2 * 16 * 32), tile_to_shape(GMMA::Layout_K_SW128_Atom<float>{}, Shape<_16, _32, _2>{})); // (16,32,2)
 //! elif aligned
@@ -147,6 +183,7 @@ __global__ void __launch_bounds__(384, 1)
         Tensor mY = make_tensor(make_gmem_ptr(y), make_shape(Int<PIXELS>{}, Int<C_OUT>{}, N), make_stride($y_p, $y_k, int64_t(PIXELS) * C_OUT)); // (PIXELS,C_OUT,N)
 //! each leaf
         Tensor m$X = make_tensor(make_gmem_ptr($x), make_shape(N, Int<C_OUT>{}, Int<PIXELS>{}), make_stride($n, $k, $p)); // (N,C_OUT,PIXELS)
+//! end
 //! end
         Turn<STAGES_P> at_p = {0, 0};
         Turn<STAGES_W> at_w = {0, 0};
@@ -170,9 +207,15 @@ __global__ void __launch_bounds__(384, 1)
         if (half == 1)
             asm volatile("bar.arrive 1, 256;" ::: "memory");
 //! end
+//! if split_sums
+        for (int t = blockIdx.x; t < tiles * SPLITS; t += gridDim.x) {
+            int const part = t / tiles, steps = (SLOTS * (part + 1) / SPLITS - SLOTS * part / SPLITS) * RUN;
+            int const pixel0 = t % tiles / tiles_k * TILE_P + (TILE_K == 128 ? 0 : half * PIECES * PIECE);
+//! else
         for (int t = blockIdx.x; t < tiles; t += gridDim.x) {
-            int const k0 = t % tiles_k * TILE_K + (TILE_K == 128 ? half * 64 : 0) + warp * 16;
             int const pixel0 = t / tiles_k * TILE_P + (TILE_K == 128 ? 0 : half * PIECES * PIECE);
+//! end
+            int const k0 = t % tiles_k * TILE_K + (TILE_K == 128 ? half * 64 : 0) + warp * 16;
             clear(sum);
 //! if narrow or single
 //! include conv_columns
@@ -301,13 +344,24 @@ __global__ void __launch_bounds__(384, 1)
 //! if not narrow and not single
 //! include conv_columns
 //! end
-            // Out, 16 channels of 32 pixels at a time: a thread has rows m and m + 8 and two neighbours of every eight pixels.
+            // A thread has rows m and m + 8 and two neighbours of every eight pixels.
             float scale[2] = {1.0f, 1.0f};
 //! if not narrow
             CUTE_UNROLL
             for (int q = 0; q < 2; ++q)
                 scale[q] = k0 + lane / 4 + q * 8 < ROWS ? unscale[k0 + lane / 4 + q * 8] * unscale_of_x(state) : 0.0f;
 //! end
+//! if split_sums
+            CUTE_UNROLL
+            for (int piece = 0; piece < PIECES; ++piece) {
+                CUTE_UNROLL
+                for (int i = 0; i < PIECE / 2; i += 2) {
+                    int const q = i / 2 % 2;
+                    *reinterpret_cast<float2 *>(&mPart(pixel0 + piece * PIECE + i / 4 * 8 + lane % 4 * 2, k0 + lane / 4 + q * 8, part)) = make_float2(sum(i, piece) * scale[q], sum(i + 1, piece) * scale[q]);
+                }
+            }
+//! else
+            // Out, 16 channels of 32 pixels at a time.
 //! if bulk
             CUTE_UNROLL
             for (int part = 0; part < PIECES * PIECE / 32; ++part) {
@@ -570,6 +624,7 @@ __global__ void __launch_bounds__(384, 1)
 //! end
                 }
             }
+//! end
 //! end
 //! end
 //! end

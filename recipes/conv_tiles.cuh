@@ -12,6 +12,9 @@ constexpr int TILE_P = 256 * PIECES; // pixels, half of them of each warpgroup
 constexpr int TILE_K = 128; // output channels, 64 of each warpgroup
 constexpr int TILE_P = 128 * PIECES; // pixels
 //! end
+//! if split_sums
+constexpr int SPLITS = $splits; // blocks that share the terms of a result
+//! end
 //! if share
 //! if interleaved
 constexpr int BEHIND = WALK_TAPS_W - 1; // pixels that the last tap reads behind a tile
@@ -31,6 +34,8 @@ constexpr int OUT_BYTES = 8 * 2 * 16 * 32 * 4; // results on their way out: a wa
 //! elif aligned
 constexpr int PITCH = 72;   // of a row of 64 results on its way out
 constexpr int OUT_BYTES = 8 * 16 * PITCH * 4;
+//! elif split_sums
+constexpr int OUT_BYTES = 0; // results leave from registers
 //! else
 constexpr int PITCH = 40;   // of a row of 32 results on its way out
 constexpr int OUT_BYTES = 8 * 16 * PITCH * 4;
@@ -49,6 +54,10 @@ constexpr int WANTED_W = (TILE_K == 128 ? 4 : 6) * (64 / ROW), STAGES_W = WANTED
 constexpr int FITTING_P = (ROOM - STAGES_W * SLOT_W * 2) / (SLOT_P * 2), STAGES_P = FITTING_P < 8 ? FITTING_P : 8;
 static_assert(STAGES_P >= 2, "one slot of pixels must be filled while another is multiplied");
 constexpr int SMEM_BYTES = 1024 + (STAGES_P * SLOT_P + STAGES_W * SLOT_W) * 2 + OUT_BYTES + 512;
+//! if split_sums
+constexpr int ROWS_K = (ROWS + TILE_K - 1) / TILE_K * TILE_K; // of whole tiles
+constexpr int SLOTS = TAPS_D * TAPS_H * (WALK_TAPS_W / RUN) * CHUNKS; // of pixels, for a tile
+//! end
 // Steps of a sum between two additions into fp32 registers: 32 terms, or 64 of long sums, whose rounding matters more.
 //! if transposed
 constexpr int SUMMED = C_EACH * TAPS_D * TAPS_H * TAPS_W / (STRIDE_D * STRIDE_H * STRIDE_W); // terms of a result

@@ -31,6 +31,7 @@
 //! fact runs: results lie in runs of whole vectors, and what follows needs no position among them
 //! fact wide_rows: results do not lie on whole vectors, but in rows that are longer than a tile
 //! fact small_tiles: tiles of half the pixels occupy the processors better
+//! fact few_tiles: tiles are few and sums are long, so that most processors would have nothing to do
 //! fact sparse: few of the terms of a step belong to a result's group, so that there are many additions of few terms
 //! fact last: x and y have 16 bits and lie channels last, in whole vectors
 //! fact w_last: weights lie channels last
@@ -70,15 +71,19 @@
 //!   needs: wgmma
 //! step bulk: store results by TMA
 //!   why: A thread starts the store of 16 channels of 32 pixels, and the warps go on to the next products meanwhile.
-//!   when: runs and not one_tap
+//!   when: runs and not one_tap and not few_tiles
 //!   needs: wgmma
 //! step aligned: store whole lines of 128 bytes
 //!   why: Rows of results begin anywhere; a store that covers parts of sectors takes about twice the time.
-//!   when: wide_rows and not one_tap
+//!   when: wide_rows and not one_tap and not few_tiles
 //!   needs: wgmma
 //! step turns: let the two warpgroups take turns, one multiplying while the other adds
 //!   why: The accumulator is emptied into registers after every 32 terms; the tensor cores then have the other's work.
 //!   when: not narrow and not one_tap
+//!   needs: wgmma
+//! step split_sums: divide the terms of a result among several blocks
+//!   why: Small images have fewer tiles than the GPU has processors; a kernel behind adds the parts, in a fixed order.
+//!   when: few_tiles
 //!   needs: wgmma
 //! step overlap: launch each kernel while the one before ends
 //!   why: Programmatic dependent launch hides launch latency and barrier set-up.
@@ -236,6 +241,9 @@ __device__ inline float convolve($x_type const *x, $w_type const *w, int n, int 
 //! include conv_walk
 //! if wgmma
 //! include conv_sm90
+//! if split_sums
+//! include conv_parts
+//! end
 //! else
 //! include conv_sm80
 //! end

@@ -10,8 +10,8 @@
 #              write them, and 198 as other people's repositories hold them; every core ATen operator in every dtype; 48 with f64 inside
 #              (SEED); gradients
 #   networks   small networks of every style; recurrent ones in the form for Hopper, too
-#   conv       200 random convolutions, half of them in the form for Hopper, half of those with TF32 allowed; 60 chains; 40 of
-#              16 bits that lie channels last
+#   conv       200 random convolutions, half of them in the form for Hopper, half of those with TF32 allowed; 30 of small
+#              images; 60 chains; 40 of 16 bits that lie channels last
 #   gemm       random matrix products: first kernels, whole ladders, Hopper's recipes, every step of its ladders
 #   cards      every form of every recipe planned for each GPU that simt stands in for; examples, and generated tasks of
 #              every recipe, judged as each of them and with the code of each: a table
@@ -111,6 +111,8 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
         sweep conv env GENERATE="$generated" BASELINE=strict CHAINS=1 tests/expert/coverage.sh $build 30 "$((seed + 3))" 1
         sweep conv env GENERATE="$generated" BASELINE=strict CHAINS=1 ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build 30 "$((seed + 4))" 1
         sweep conv env GENERATE="$generated" CHAINS=1 ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build 12 5 1
+        sweep conv env GENERATE="$generated" DEEP=1 ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build 20 "$((seed + 7))" 1
+        sweep conv env GENERATE="$generated" DEEP=1 BASELINE=strict ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build 10 "$((seed + 8))" 1
         sweep conv env GENERATE="$generated" LAST=1 ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build 30 "$((seed + 5))" 1
         sweep conv env GENERATE="$generated" LAST=many ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build 10 "$((seed + 6))" 1
         ;;

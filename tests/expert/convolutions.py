@@ -4,6 +4,7 @@
 
 The same seed gives the same files, whatever the Python. Most are large enough for tensor cores; some are not.
 CHAINS=1: chains of three to six operators behind each, with norms, pools, means and softmax at their ends.
+DEEP=1: many channels, small images, so that several blocks share the terms of a result.
 LAST=1: two or three dimensions, 16 bits, one group; x, weights and results lie channels last. LAST=many: many images, so
 that tiles are large.
 """
@@ -74,6 +75,8 @@ def form(rng):
         many = os.environ["LAST"] == "many"
         inner, outer = ([16, 24, 40], [16, 48, 72]) if many else ([16, 24, 64, 72, 128], [16, 48, 64, 136])
         return rng.choice([2, 2, 3]), rng.choice(["plain", "plain", "transposed"]), rng.choice(inner), rng.choice(outer), 1
+    if os.environ.get("DEEP"):
+        return dims, rng.choice(["plain", "plain", "transposed"]), rng.choice([96, 130, 192, 256, 330]), rng.choice([40, 64, 72, 128, 200]), 1
     inner = rng.choice([16, 24, 32, 33, 40, 48, 64, 70])
     outer = rng.choice([16, 20, 32, 48, 64, 72, 130])
     groups = 1
@@ -99,6 +102,10 @@ def convolution(rng):
     if kind == "transposed":
         pad = [min(p, d * (k - 1)) for p, d, k in zip(pad, dilation, taps)]
     side = {1: (60, 300), 2: (6, 20), 3: (4, 8)}[dims]
+    if os.environ.get("DEEP"):
+        stride = [1 if kind == "transposed" else s for s in stride]
+        taps = [max(t, 5 - dims) for t in taps]
+        side = {1: (20, 80), 2: (4, 10), 3: (2, 5)}[dims]
     sides = [d * (k - 1) + 1 + rng.randrange(*side) for k, d in zip(taps, dilation)]
     if plain:
         sides[-1] += -sides[-1] % 4  # whole vectors

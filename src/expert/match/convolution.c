@@ -35,6 +35,8 @@ enum {
     SPARSE_CHANNELS = 8,   /* of a group, in steps of 32 terms */
     TINY = 4,              /* tiles: too few to matter */
     DIRECT_CHANNELS = 128, /* whose weights stay in shared memory */
+    MOST_SPLITS = 16,      /* blocks that share the terms of a result */
+    SPLIT_STEPS = 14,      /* of a block less: shorter than adding the parts takes */
     MOST_BOX_STRIDE = 8,   /* that TMA skips */
 };
 
@@ -235,18 +237,24 @@ static bool has_wide_rows(const struct conv *q)
            (!q->transposed || (q->stride[0] == 1 && q->stride[1] == 1 && q->stride[2] == 1));
 }
 
-/* Would tiles of half the pixels leave fewer processors idle at the end? */
-static bool wants_small_tiles(const struct conv *q)
+/* Tiles of the product, of the larger or the smaller kind. */
+static int64_t tiles_of(const struct conv *q, bool small)
 {
-    int64_t rows = q->results * q->rows_each, pixels = q->x->t.shape[0], large, small;
+    int64_t rows = q->results * q->rows_each, pixels = q->x->t.shape[0];
+    int64_t tile = (rows <= 64 ? 512 : 256) / (small ? 2 : 1);
 
     for (int d = 0; d < CONV_DIMS; d++)
         pixels *= walk_of(q, d).size;
-    large = (pixels + (rows <= 64 ? 511 : 255)) / (rows <= 64 ? 512 : 256);
-    small = (pixels + (rows <= 64 ? 255 : 127)) / (rows <= 64 ? 256 : 128);
-    rows = (rows + 127) / 128;
-    small = (small * rows + PROCESSORS - 1) / PROCESSORS; /* tiles of a processor */
-    large = large * rows <= TINY ? 0 : 2 * ((large * rows + PROCESSORS - 1) / PROCESSORS);
+    return (pixels + tile - 1) / tile * ((rows + 127) / 128);
+}
+
+/* Would tiles of half the pixels leave fewer processors idle at the end? */
+static bool wants_small_tiles(const struct conv *q)
+{
+    int64_t small = tiles_of(q, true), large = tiles_of(q, false);
+
+    small = (small + PROCESSORS - 1) / PROCESSORS; /* tiles of a processor */
+    large = large <= TINY ? 0 : 2 * ((large + PROCESSORS - 1) / PROCESSORS);
     return small * 100 < large * 92;
 }
 
@@ -367,6 +375,24 @@ static bool fill_last(struct conv *q, struct scope *s)
     return b.shared;
 }
 
+/* How many blocks should share the terms of a result, so that each has a few slots of pixels? */
+static int64_t splits_of(const struct conv *q)
+{
+    int64_t terms = q->expand ? q->channels * q->taps[2] : q->channels, chunk = row_of(terms, 64);
+    int64_t run = shares_taps(q) || q->expand ? 1 : q->taps[2], steps, slots, splits;
+
+    slots = q->taps[0] * q->taps[1] * run * ((terms + chunk - 1) / chunk);
+    steps = slots * (q->expand ? 1 : q->taps[2] / run);
+    splits = PROCESSORS / tiles_of(q, wants_small_tiles(q));
+    splits = splits < slots ? splits : slots;
+    splits = splits < MOST_SPLITS ? splits : MOST_SPLITS;
+    if (splits < 2 || q->groups > 1 || q->y_last || is_last(q) ||
+        (q->transposed && q->stride[0] * q->stride[1] * q->stride[2] > 1))
+        return 1;
+    splits = (slots + (slots + splits - 1) / splits - 1) / ((slots + splits - 1) / splits);
+    return steps - steps / splits >= SPLIT_STEPS ? splits : 1;
+}
+
 /* Is there enough work for tensor cores? Few channels in many groups are not. */
 static bool pays(const struct conv *q, bool grouped)
 {
@@ -429,6 +455,9 @@ static void fill_forms(struct conv *q, struct scope *s)
         scope_fact(s, "small_tiles");
     if (is_one_tap(q))
         scope_fact(s, "one_tap");
+    else if (splits_of(q) > 1)
+        scope_fact(s, "few_tiles");
+    scope_set(s, "splits", "%lld", (long long)splits_of(q));
     if (tensor_numel(&q->x->t) >= SAMPLED)
         scope_fact(s, "sampled");
 }
