@@ -403,6 +403,7 @@ class Loaded:
             "call": self._call(),
             "same_forward": sizes.same_forward(self.task, FIRST_SEED) if self.fixed or self.task.variants > 1 else None,
             "training": self.training,
+            "constants": self.task.numbers_read,
             "judged_source": self.source.rewritten(self.values) if changed else None,
             "backward": self.task.backward,
             "upstream": self.arguments.upstream,

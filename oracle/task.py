@@ -5,7 +5,7 @@ Hides that a task is Python: every mistake of a task becomes a Fault with the ta
 
 1. The file is executed from its syntax tree; a constant is replaced where it is assigned, so that whatever
    the file computes from it follows.
-2. The same seed gives the same model and the same arguments on the same device.
+2. The same seed gives the same model and the same arguments on the same device, and every import the same constants.
 3. Arguments are kept flat: a tensor inside a list, tuple or dict argument is an input of its own.
 """
 
@@ -34,6 +34,7 @@ from typing import Any
 
 import torch
 
+from .exported.facts import numbers_read
 from .fault import is_out_of_memory, memory, use
 from .limits import import_deadline
 
@@ -46,6 +47,7 @@ CONFINED = (
 NO_GPU = ("Found no NVIDIA driver", "not compiled with CUDA enabled", "No CUDA GPUs are available")
 FORMAT = "a task defines class Model(nn.Module), get_inputs() and get_init_inputs(); see docs/tasks.md"
 FIRST_SEED = 20  # of the draw a task is known by
+IMPORT_SEED = 0  # also that of exported/facts.py
 MAX_TENSORS = 512
 MAX_DIMS = 8
 MAX_SOURCE_BYTES = 1 << 20
@@ -83,6 +85,7 @@ class Source:
             _forget_neighbours()
         before = set(sys.modules)
         with import_deadline(self.path), task_errors(self.path, "the task does not load"), _folder_on_path(self.path):
+            _seed_import()
             exec(compile(ast.fix_missing_locations(tree), str(self.path), "exec"), module.__dict__)
         _remember_neighbours(set(sys.modules) - before, self.path.parent)
         _check_format(self.path, module)
@@ -98,6 +101,15 @@ class Source:
             tail = lines[last][node.end_col_offset :]
             lines[first : last + 1] = [lines[first][: node.col_offset] + str(value).encode() + tail]
         return b"\n".join(lines).decode()
+
+
+def _seed_import() -> None:
+    """What a task draws while it is imported is a constant of its kernels: the same in every oracle, and in an export
+    (drawn_alike() of exported/facts.py)."""
+    torch.default_generator.manual_seed(IMPORT_SEED)
+    random.seed(IMPORT_SEED)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(IMPORT_SEED)
 
 
 def read_source(path: Path) -> Source:
@@ -452,6 +464,7 @@ class Task:
         self.source, self.device = source, device
         self.values = {**source.constants, **values}
         self.module = source.execute(values)
+        self.numbers_read = numbers_read(self.module)  # before anything runs that may change them
         self.backward = backward or getattr(self.module, "BACKWARD", False) is True
         self.keeps_strides = getattr(self.module, "KEEP_STRIDES", False) is True  # of results that lie channels last
         self.path = source.path

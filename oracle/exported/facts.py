@@ -7,15 +7,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import functools
 import hashlib
 import logging
+import random
+import sys
 import types
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 
+_IMPORT_SEED = 0  # the judge's
 _DEEPEST, _WIDEST = 6, 256  # of an attribute
 _OPAQUE = (torch.device, torch.Generator, types.ModuleType, logging.Logger)
 _OF_MODE = (torch.nn.modules.dropout._DropoutNd, torch.nn.modules.batchnorm._NormBase, torch.nn.RReLU)
@@ -25,6 +30,25 @@ GONE = object()
 _CHANGE = (list, dict, set)
 _CONSTANT = (str, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type, enum.Enum, logging.Logger)
 _OF_MODULE = frozenset(vars(torch.nn.Module())) | {"training", "_cutegen_unjudged"}
+
+
+@contextlib.contextmanager
+def drawn_alike() -> Iterator[None]:
+    """The reference is imported in here: what it draws then (`W = torch.randn(64)` beside Model) are the numbers that the kernel
+    was judged with. The program's own generators stay where they are."""
+    numpy = getattr(sys.modules.get("numpy"), "random", None)
+    before = random.getstate(), numpy and numpy.get_state()
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(_IMPORT_SEED)
+        random.seed(_IMPORT_SEED)
+        if numpy:
+            numpy.seed(_IMPORT_SEED)
+        try:
+            yield
+        finally:
+            random.setstate(before[0])
+            if numpy:
+                numpy.set_state(before[1])
 
 
 def _essence(value: Any, seen: tuple[Any, ...] = ()) -> Any:
@@ -91,6 +115,28 @@ def _names(function: types.FunctionType) -> list[str]:
         return {*code.co_names}.union(*(inside(c) for c in code.co_consts if isinstance(c, types.CodeType)))
 
     return [] if (function.__module__ or "").partition(".")[0] == "torch" else sorted(inside(function.__code__))
+
+
+def numbers_read(task: types.ModuleType) -> dict[str, str]:
+    """The numbers beside Model that its methods look up, as texts: a task may have them from the environment, a file or a clock,
+    and the kernel has those of its judgement."""
+    found: dict[str, str] = {}
+    todo, seen = [getattr(task, name, None) for name in ("Model", "get_init_inputs")], set()
+    while todo:
+        thing = todo.pop()
+        thing = getattr(thing, "__func__", getattr(thing, "fget", thing))  # of a static method, a property
+        if id(thing) in seen:
+            continue
+        seen.add(id(thing))
+        if isinstance(thing, type) and thing.__module__ == task.__name__:
+            todo += [*vars(thing).values(), *thing.__bases__]
+        elif isinstance(thing, types.FunctionType) and thing.__globals__ is vars(task):
+            for name in _names(thing):
+                value = vars(task).get(name)
+                if type(value) in (bool, int, float):
+                    found[f"the task's {name}"] = repr(value)
+                todo.append(value)
+    return found
 
 
 def has_modes(part: torch.nn.Module) -> bool:

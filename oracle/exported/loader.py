@@ -193,6 +193,7 @@ class Export:
         text = _recorded(folder, "launches.json")
         self.folder, self.reference, self.launcher, self.table = folder, reference, launcher, json.loads(text)
         self.about = facts
+        self.numbers = facts.numbers_read(reference) if self.table.get("constants") is not None else {}
         if self.table.get("format") != FORMAT:
             raise RuntimeError(f"{folder}: launches.json has format {self.table.get('format')}, this loader reads {FORMAT}")
         self.cases, self.device = self.table["cases"], self.table["device"]
@@ -323,6 +324,7 @@ class Export:
         """The first fact in which this model differs from the judged one, if any; the facts of both. A private attribute that
         the judged one lacks is none of Model's."""
         mine, judged = self.about.plain_facts(model), self.judged_facts()
+        mine.update(self.numbers)
         for key in sorted(set(mine) | set(judged)):
             if key not in judged and key.rpartition(".")[2].startswith("_"):
                 continue
@@ -336,7 +338,7 @@ class Export:
             if self.facts is None:
                 model = self.gradients.model()
                 self.training_counts = self.training_counts or any(map(self.about.has_modes, model.modules()))
-                self.facts = self.about.plain_facts(model)
+                self.facts = {**self.about.plain_facts(model), **(self.table.get("constants") or {})}
             return self.facts
 
     def _transformed(self) -> bool:

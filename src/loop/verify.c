@@ -245,8 +245,11 @@ static bool judge_code(struct stage *st, const struct task *task, const struct e
  */
 static const char *other_header(const struct task *task, const struct exported *e)
 {
-    static const char *const names[][2] = {
-        {"returns", "returns"}, {"call", "call"}, {"written", "writes"}, {"training", "training"}};
+    static const char *const names[][2] = {{"returns", "returns"},
+                                           {"call", "call"},
+                                           {"written", "writes"},
+                                           {"training", "training"},
+                                           {"constants", "constants"}};
     const json_t *d = task->description;
 
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {

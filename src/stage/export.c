@@ -160,6 +160,7 @@ static json_t *table(const struct export_request *req, struct export_package *p,
     json_object_set_new(j, "returns", or_null(json_object_get(d, "returns")));
     json_object_set_new(j, "call", or_null(json_object_get(d, "call")));
     json_object_set_new(j, "writes", or_null(json_object_get(d, "written")));
+    json_object_set_new(j, "constants", or_null(json_object_get(d, "constants")));
     json_object_set_new(j, "alignment", json_integer(EXPORT_ALIGNMENT));
     json_object_set_new(j, "modules", modules);
     json_object_set_new(j, "cases", cases);

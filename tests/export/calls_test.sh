@@ -99,6 +99,31 @@ said=$(exported constant "$here/constant.py" --shapes N=1000,64)
 ok "a shape at which reference.py is another function is left out, and named" '^left out +N=64:' "$said"
 ok "the main one is exported" '^1 ' "$(python -c 'import json, sys; print(len(json.load(open(sys.argv[1]))["cases"]), "")' "$work/constant/launches.json")"
 
+# ---- constants that are no part of the model ---------------------------------------------------
+ok "a task that draws constants while it is imported is exported" '^judged' "$(exported drawn "$here/drawn.py")"
+drawn()
+{
+    python - "$work/drawn" <<'END'
+import os, random, sys
+import torch
+sys.path.insert(0, os.path.dirname(sys.argv[1]))
+torch.manual_seed(5)
+random.seed(5)
+import drawn
+mine = torch.rand(3), random.random()
+torch.manual_seed(5)
+random.seed(5)
+print("unmoved" if torch.equal(mine[0], torch.rand(3)) and mine[1] == random.random() else "moved")
+x = torch.ones(100)
+print("right" if torch.allclose(drawn.ModelNew()(x), drawn.Model()(x), atol=1e-5) else "WRONG")
+END
+}
+facts=$(drawn)
+ok "in another process they are the same" '^right$' "$facts"
+ok "and the process's own random numbers are not touched" '^unmoved$' "$facts"
+ok "a constant that the environment changes is refused by its name" "ValueError: .*judged with the task's SCALE = .2.0., not .3.0." "$(TASK_SCALE=3 drawn)"
+ok "it is verified" '^verified' "$("$program" verify "$work/drawn" 2>&1)"
+
 # ---- equal names ---------------------------------------------------------------------------------
 mkdir "$work/one" "$work/two"
 cp "$here/doubled.py" "$work/one/doubled.py"
