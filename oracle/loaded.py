@@ -43,7 +43,7 @@ DIVIDING = frozenset(  # or a root, or a logarithm: what zeros do to them is wor
 LOOKS = 3  # draws that facts are based on
 MAX_NODES = 8000
 READS = ("_local_scalar_dense", "item")
-MASK_COUNTED = "forward computes with how many elements a mask leaves (len(), numel(), shape), so the graph is that of one draw: use mask.sum()"
+MASK_COUNTED = "forward computes with how many elements a mask leaves (len(), numel(), shape), so the graph is that of one draw: write mask.sum()"
 NUMBERS_READ = "aten._local_scalar_dense: forward computes with a number that it reads from a tensor (item(), int(), if), so the graph is that of one draw"
 SMALL_BYTES = 1 << 30
 
@@ -89,7 +89,7 @@ class Loaded:
         self.graph, results = self._trace(model, first)
         check_tensors(self.task, [r for _, r in results])
         self._refuse_random(model, first, results)
-        self._find_numbers_read()
+        self._find_numbers_read(model, first)
         self.of_sizes = sizes.annotate(self.task, self.fixed, self.values, self.graph, FIRST_SEED)
         self.output_names = [name for name, _ in results]
         self.outputs = [
@@ -224,21 +224,29 @@ class Loaded:
                         hint,
                     )
 
-    def _find_numbers_read(self) -> None:
+    def _find_numbers_read(self, model: torch.nn.Module, first: Arguments) -> None:
         """`x * y.max().item()`, `x / len(y[mask])`: the graph has the number of one draw. It is exact where another draw gives the
         same graph."""
         self.numbers_read = False
         reads = any(node.name in READS and not self.graph.is_fixed(number) for number, node in enumerate(self.graph.nodes))
         if not reads and not self.graph.masked:
             return
-        try:
-            other, _ = self._trace(self.task.model(FIRST_SEED + 1), self.task.arguments(FIRST_SEED + 1))
-            same = other.write() == self.graph.write()
-        except Fault:
-            same = False
-        if not same:
+        if self._is_of_any_draw():
+            return
+        self.task.counting = self.graph.masked
+        if self.task.counting:
+            self.graph, _ = self._trace(model, first)
+        if not self.task.counting or not self._is_of_any_draw():
             self.numbers_read, self.graph.exact = reads, False
             self.graph.gap = self.graph.gap or MASK_COUNTED
+
+    def _is_of_any_draw(self) -> bool:
+        """Has another draw the same graph?"""
+        try:
+            other, _ = self._trace(self.task.model(FIRST_SEED + 1), self.task.arguments(FIRST_SEED + 1))
+            return other.write() == self.graph.write()
+        except Fault:
+            return False
 
     def _refuse_moving_shapes(self, model: torch.nn.Module, results: list[tuple[str, torch.Tensor]]) -> None:
         """Refuses results whose sizes depend on values, since no buffer fits them."""
@@ -446,7 +454,7 @@ class Loaded:
         set_by_user = {n: v for n, v in self.values.items() if n in self.fixed}
         try:
             with OnMeta():
-                task = Task(self.source, set_by_user, torch.device("cpu"), self.variant, self.backward)
+                task = self.task.at(set_by_user)
                 arguments = task.arguments(FIRST_SEED, torch.device("meta"))
                 model = task.model(FIRST_SEED, torch.device("meta"))
             return (task, *trace(task, model, arguments, arguments.tensors))

@@ -9,7 +9,8 @@ end, it need not: the whole tensor is carried on beside its mask, until a reduct
 2. What a mask leaves out is never multiplied away: `where` drops it, NaN or not. An index or an integer divisor is replaced
    before it is used.
 3. A dimension that the mask makes meets only itself, of the same mask, or dimensions of one. Anything else stays as it was.
-4. A number that forward takes from a shape (len(x[mask])) is that of one draw: loaded.py compares two draws.
+4. A number that forward takes from a shape (len(x[mask])) is that of one draw. loaded.py compares two draws; where they differ,
+   it asks for operands that are as many as a mask leaves to be counted, and compares again.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ LOSSES = {
     "binary_cross_entropy": 3,
     "binary_cross_entropy_with_logits": 4,
 }
+COUNTED = frozenset("add sub mul div add_ sub_ mul_ div_".split())  # their second operand may be a count
 END = 1 << 62  # of a slice without an end
 
 
@@ -77,11 +79,12 @@ class Masked:
         return [self.count if d == self.at else s for d, s in enumerate(shape)]
 
 
-def finish(graph: Graph) -> None:
-    """Adds to a traced graph what its reads of masks are on all elements."""
+def finish(graph: Graph, counting: bool = False) -> None:
+    """Adds to a traced graph what its reads of masks are on all elements. `counting`: and counts them where an operand is their
+    number."""
     if not any(_is_read(graph, node) for node in graph.nodes):
         return
-    rewriter = _Rewriter(graph)
+    rewriter = _Rewriter(graph, counting)
     for number, node in enumerate(graph.nodes):
         rewriter.add(number, node)
     if not rewriter.ended or not rewriter.new.exact:
@@ -117,8 +120,9 @@ def _dims(given: Any, rank: int) -> list[int]:
 
 
 class _Rewriter:
-    def __init__(self, graph: Graph) -> None:
-        self.old, self.new = graph, Tracer([])
+    def __init__(self, graph: Graph, counting: bool) -> None:
+        self.old, self.new, self.counting = graph, Tracer([]), counting
+        self.counts: dict[int, dict[Any, tuple[Masked, int]]] = {}  # by their number
         self.copies: list[int] = []  # of each node: its number in the new graph
         self.ended: dict[tuple[int, int], tuple[int, int]] = {}  # results of a fixed shape, made of all elements
         self.masked: dict[tuple[int, int], Masked] = {}
@@ -127,6 +131,7 @@ class _Rewriter:
 
     def add(self, number: int, node: Node) -> None:
         made: list[Any] = []
+        node = self._counted(node) if self.counting and node.name in COUNTED else node
         if _is_read(self.old, node) or any(read in self.masked for read in node.reads()):
             try:
                 args, kwargs = arguments(node, self._operand)
@@ -263,7 +268,22 @@ class _Rewriter:
 
     def _read(self, node: Node, x: Any, indices: list[Any]) -> Masked:
         value, mask, key, at = self._flat(x, indices)
-        return Masked(value, mask, key, at, node.shape[at])
+        made = Masked(value, mask, key, at, node.shape[at])
+        for others in {1, math.prod(made.value.shape) // max(mask.numel(), 1)}:
+            self.counts.setdefault(made.count * others, {})[key, others] = made, others
+        return made
+
+    def _counted(self, node: Node) -> Node:
+        """With a count in the place of its second operand, if that is the number of one."""
+        found = list(self.counts.get(node.args[1].get("value"), {}).values())
+        if len(found) != 1:
+            return node
+        kind = element_type(node.parts[0]["dtype"])
+        with torch.no_grad(), self.new:
+            count = _count(*found[0], _wide(kind) if kind.is_floating_point else torch.int64)
+        number = -1 - len(self.ended)  # of a node that was not traced
+        self.ended[number, 0] = self.new.node_of(count)
+        return replace(node, op=f"aten.{node.name}.Tensor", args=[node.args[0], {"node": number}, *node.args[2:]])
 
     def _written(self, x: Any, indices: list[Any], values: Any, accumulate: bool) -> Any:
         old, mask, key, at = self._flat(x, indices)
@@ -377,8 +397,13 @@ def _all(value: Any) -> Any:
 def _sum_and_count(x: Masked, value: torch.Tensor, dims: list[int], keepdim: bool, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
     total = replace(x, value=value).filled(0).sum(dims, keepdim=keepdim, dtype=dtype)
     others = math.prod(s for d, s in enumerate(value.shape) if d in dims and d != x.at)
+    return total, _count(x, others, dtype)
+
+
+def _count(x: Masked, others: int, dtype: torch.dtype) -> torch.Tensor:
+    """How many elements the mask leaves, times the size of other dimensions."""
     count = x.mask.sum()
-    return total, (count if others == 1 else count * others).to(dtype)
+    return (count if others == 1 else count * others).to(dtype)
 
 
 def _wide(dtype: torch.dtype) -> torch.dtype:

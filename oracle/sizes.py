@@ -226,8 +226,8 @@ def _nodes(of: Task, values: dict[str, int], sizes: dict[str, int], seed: int, r
     """The graph of the Model of these constants, made for and given inputs of those sizes."""
     device = torch.device("cpu" if real else "meta")
     with contextlib.nullcontext() if real else OnMeta():
-        inputs = Task(of.source, sizes, torch.device("cpu"), of.variant, of.backward)
-        task = Task(of.source, values, torch.device("cpu"), of.variant, of.backward)
+        inputs = of.at(sizes)
+        task = of.at(values)
         task.module.get_init_inputs = getattr(inputs.module, "get_init_inputs", list)  # type: ignore[attr-defined]
         arguments, model = inputs.arguments(seed, device), task.model(seed, device)
     return trace(task, model, arguments, arguments.tensors)[0].write()
@@ -252,21 +252,21 @@ def _run(task: Task, values: dict[str, int], seed: int, real: bool) -> Point | N
 def _trace_real(of: Task, values: dict[str, int], seed: int) -> Graph | None:
     if _elements(of, values, seed) > MAX_ELEMENTS:
         return None
-    task = Task(of.source, values, torch.device("cpu"), of.variant, of.backward)
+    task = of.at(values)
     arguments = task.arguments(seed)
     return trace(task, task.model(seed), arguments, arguments.tensors, limit=8 * MAX_ELEMENTS)[0]
 
 
 def _elements(of: Task, values: dict[str, int], seed: int) -> int:
     with OnMeta():
-        arguments = Task(of.source, values, torch.device("cpu"), of.variant, of.backward).arguments(seed, torch.device("meta"))
+        arguments = of.at(values).arguments(seed, torch.device("meta"))
     return max((t.numel() for t in arguments.tensors), default=0)
 
 
 def _trace_shapes(of: Task, values: dict[str, int], seed: int) -> Graph:
     meta = torch.device("meta")
     with OnMeta():
-        task = Task(of.source, values, torch.device("cpu"), of.variant, of.backward)
+        task = of.at(values)
         arguments = task.arguments(seed, meta)
         model = task.model(seed, meta)
     return trace(task, model, arguments, arguments.tensors)[0]

@@ -469,7 +469,14 @@ class Task:
         self.keeps_strides = getattr(self.module, "KEEP_STRIDES", False) is True  # of results that lie channels last
         self.path = source.path
         self.variant, self.variants = variant, 1  # of get_inputs_list()
+        self.counting = False  # a number of forward is how many elements a mask leaves: masks.py
         self.returns: Any = 0  # how the last forward's results were nested (truth.py)
+
+    def at(self, values: dict[str, int]) -> Task:
+        """The same task with other constants, on the host."""
+        task = Task(self.source, values, torch.device("cpu"), self.variant, self.backward)
+        task.counting = self.counting
+        return task
 
     def arguments(self, seed: int, device: torch.device | None = None) -> Arguments:
         with task_errors(self.path, "get_inputs() fails"), self._seeded(seed) as device_first:

@@ -193,7 +193,7 @@ def trace(
             buffer.copy_(before)
     graph = Graph(tracer.nodes, len(leaves), outputs, tracer.exact, tracer.mutated, tracer.gap, changed)
     recurrent.finish(graph)
-    masks.finish(graph)
+    masks.finish(graph, task.counting)
     return graph, results
 
 

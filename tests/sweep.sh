@@ -7,7 +7,7 @@
 #   coverage   every generated task of the built-in engineer (SEED, COUNT)
 #   attention  ATTENTIONS generated attentions, for sm_80 and sm_90a (SEED; operators need a PyTorch that has them)
 #   modules    modules of every operator family, chains and small networks; 200 composed at random (SEED); forty as people
-#              write them, and 198 as other people's repositories hold them; every core ATen operator in every dtype; 48 with f64 inside
+#              write them, and 199 as other people's repositories hold them; every core ATen operator in every dtype; 48 with f64 inside
 #              (SEED); gradients
 #   networks   small networks of every style; recurrent ones in the form for Hopper, too
 #   conv       200 random convolutions, half of them in the form for Hopper, half of those with TF32 allowed; 30 of small

@@ -70,8 +70,14 @@ class Faults(OracleTest):
         self.assertIsNone(task["graph_gap"])
 
     def test_a_number_of_what_a_mask_leaves_is_that_of_one_draw(self) -> None:
-        task = self.loaded(model("x): return x[x > 0.5].sum() / len(x[x > 0.5])", "[torch.rand(64, 64)]"))
-        self.assertIn("how many elements a mask leaves", task["graph_gap"])
+        for forward, is_counted in (
+            ("x[x > 0.5].sum() / len(x[x > 0.5])", True),
+            ("x[x[:, 0] > 0.5].sum() / max(1, x[x[:, 0] > 0.5].numel())", True),
+            ("x[x > 0.5].sum() * (1.0 / len(x[x > 0.5]))", False),
+        ):
+            gap = self.loaded(model(f"x): return {forward}", "[torch.rand(64, 64)]"))["graph_gap"]
+            self.assertIn("" if is_counted else "how many elements a mask leaves", gap or "")
+            self.assertEqual(gap is None, is_counted)
 
     def test_what_an_old_torch_lacks_comes_with_how_to_get_a_newer_one(self) -> None:
         """The task itself says which torch this is, so that it holds with any; in an oracle of its own."""
