@@ -32,7 +32,9 @@ def take_streams() -> tuple[TextIO, TextIO]:
 
 
 def plain(value: Any) -> Any:
-    """JSON has no NaN and no infinity."""
+    """JSON has no NaN and no infinity, and no text that is not Unicode: a file's name in an error may be none."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
     if isinstance(value, float):
         return (
             value
@@ -40,7 +42,7 @@ def plain(value: Any) -> Any:
             else None if math.isnan(value) else math.copysign(sys.float_info.max, value)
         )
     if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
+        return {plain(key): plain(item) for key, item in value.items()}
     return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
@@ -294,7 +296,7 @@ def main(sources: Any = None) -> int:
         keep_private()
 
     def last_word(fault: Any) -> None:
-        answers.write(json.dumps(fault.answer()) + "\n")
+        answers.write(json.dumps(plain(fault.answer())) + "\n")
         answers.flush()
 
     LIMITS.last_word = last_word
@@ -302,6 +304,7 @@ def main(sources: Any = None) -> int:
         limit_memory(int(option("--memory")))
     settle()
     oracle: Oracle | None = None
+    process = os.getpid()
     try:
         from oracle.sources import Sources
 
@@ -312,7 +315,10 @@ def main(sources: Any = None) -> int:
             raise
     for line in requests:
         if line.strip():
-            answers.write(json.dumps(plain(reply(oracle, line))) + "\n")
+            said = json.dumps(plain(reply(oracle, line))) + "\n"
+            if os.getpid() != process:
+                os._exit(0)  # a child that the task has forked: the answer is its parent's
+            answers.write(said)
             answers.flush()
             if oracle is not None:
                 oracle.after()

@@ -354,7 +354,7 @@ def task_errors(path: Path, what: str, hint: str = FORMAT) -> Iterator[None]:
     """Turns any exception of the task's own code into a Fault with the task's line."""
     try:
         yield
-    except (Exception, SystemExit) as err:
+    except BaseException as err:  # SystemExit, KeyboardInterrupt, what else is no Exception
         if type(err).__module__.startswith("oracle."):
             raise
         lines = [

@@ -50,6 +50,9 @@ ln -s /dev/zero zero.py
 ln -s /dev/zero zero.cu
 ok "a task that is a link to /dev/zero is refused"  '/dev/zero is not a regular file but a device' "$program" describe zero.py
 ok "a task that is a FIFO is refused at once"       'fifo.py is not a regular file but a FIFO'   "$program" describe fifo.py
+mkdir apart
+mkfifo apart/fifo.py
+ok "so is one in a folder of its own, which a task may read" 'fifo.py is not a regular file but a FIFO' "$program" describe apart/fifo.py
 ok "a task that is a folder is refused"             'folder.py is not a regular file but a folder' "$program" describe folder.py
 ok "a candidate that is a FIFO is refused at once"  'fifo.cu is not a regular file but a FIFO'   "$program" eval good.py fifo.cu
 ok "a candidate that is a device is refused"        'zero.cu is not a regular file but a device' "$program" eval good.py zero.cu

@@ -37,6 +37,8 @@ class Faults(OracleTest):
         ),
         ("arguments that do not fit are reported", model("x, y): return x", "[torch.rand(2)]"), "does not fit Model.forward"),
         ("exit in a task ends the task only", model("x): raise SystemExit(3)", "[torch.rand(2)]"), "SystemExit"),
+        ("what is no Exception ends the task only", model("x): raise KeyboardInterrupt('key')", "[torch.rand(2)]"), "KeyboardInterrupt: key"),
+        ("an error whose text is no Unicode is shown", model("x): raise ValueError('\\udcff \\x00')", "[torch.rand(2)]"), "\\udcff \\x00"),
         ("too many tensors are refused", model("*x): return x[0]", "[torch.rand(2) for _ in range(513)]"), "512 of each at most"),
         ("a tensor beyond the memory is refused", model("x): return x", "[torch.rand(1 << 21, 1 << 21)]"), "needs more memory"),
         ("a result of no elements is refused", model("x): return x * 2", "[torch.rand(0, 16)]"), "nothing is computed: out is [0, 16]"),
@@ -54,6 +56,13 @@ class Faults(OracleTest):
                 self.assertEqual(answer["kind"], "memory" if wanted == "needs more memory" else "use")
                 self.assertIn(wanted, answer["text"])
                 self.assertTrue(answer["hint"])
+                self.assertTrue(answer["text"].encode())
+
+    def test_a_child_that_a_task_forks_answers_nothing(self) -> None:
+        self.loaded("import os\nos.fork()\n" + model("x): return x + 1", "[torch.rand(2)]"))
+        for seed in range(3):
+            self.assertIn("buffers", self.oracle.draw(str(seed)))
+            self.assertIn("outputs", self.oracle.ask(do="compare"))
 
     @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "there is a GPU")
     def test_a_task_that_needs_a_gpu_to_be_made_is_told_that_it_does_not(self) -> None:
