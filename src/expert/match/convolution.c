@@ -36,7 +36,8 @@ enum {
     TINY = 4,              /* tiles: too few to matter */
     DIRECT_CHANNELS = 128, /* whose weights stay in shared memory */
     MOST_SPLITS = 16,      /* blocks that share the terms of a result */
-    SPLIT_STEPS = 14,      /* of a block less: shorter than adding the parts takes */
+    STORE_STEPS = 11,      /* in whose time a tile's part is stored and read again */
+    ADD_STEPS = 9,         /* in whose time the kernel starts that adds them up */
     MOST_BOX_STRIDE = 8,   /* that TMA skips */
 };
 
@@ -375,22 +376,27 @@ static bool fill_last(struct conv *q, struct scope *s)
     return b.shared;
 }
 
-/* How many blocks should share the terms of a result, so that each has a few slots of pixels? */
+/* How many blocks should share the terms of a result? Each takes whole slots of pixels. */
 static int64_t splits_of(const struct conv *q)
 {
     int64_t terms = q->expand ? q->channels * q->taps[2] : q->channels, chunk = row_of(terms, 64);
-    int64_t run = shares_taps(q) || q->expand ? 1 : q->taps[2], steps, slots, splits;
+    int64_t width = q->expand ? 1 : q->taps[2],
+            run = shares_taps(q) ? width : 1; /* steps of a slot */
+    int64_t slots = q->taps[0] * q->taps[1] * (width / run) * ((terms + chunk - 1) / chunk);
+    int64_t tiles = tiles_of(q, wants_small_tiles(q)), best = 1, least = INT64_MAX;
 
-    slots = q->taps[0] * q->taps[1] * run * ((terms + chunk - 1) / chunk);
-    steps = slots * (q->expand ? 1 : q->taps[2] / run);
-    splits = PROCESSORS / tiles_of(q, wants_small_tiles(q));
-    splits = splits < slots ? splits : slots;
-    splits = splits < MOST_SPLITS ? splits : MOST_SPLITS;
-    if (splits < 2 || q->groups > 1 || q->y_last || is_last(q) ||
+    if (q->groups > 1 || q->y_last || is_last(q) ||
         (q->transposed && q->stride[0] * q->stride[1] * q->stride[2] > 1))
         return 1;
-    splits = (slots + (slots + splits - 1) / splits - 1) / ((slots + splits - 1) / splits);
-    return steps - steps / splits >= SPLIT_STEPS ? splits : 1;
+    for (int64_t n = 1; n <= MOST_SPLITS && n <= slots; n++) {
+        int64_t turns = (tiles * n + PROCESSORS - 1) / PROCESSORS; /* of a processor */
+        int64_t steps = turns * ((slots + n - 1) / n * run + (n > 1 ? STORE_STEPS : 0)) +
+                        (n > 1 ? ADD_STEPS : 0);
+
+        if (steps < least)
+            least = steps, best = n;
+    }
+    return best;
 }
 
 /* Is there enough work for tensor cores? Few channels in many groups are not. */
