@@ -149,17 +149,15 @@ __global__ void __launch_bounds__(128)
                 inner[r] = inner[r] * before + turn;
                 best[r] = top;
             }
-            continue;
-        }
-        CUTE_UNROLL
-        for (int k = 0; k < TILE / 16; ++k) {
-            if constexpr (MADE != NUMBERS) {
+        } else {
+            CUTE_UNROLL
+            for (int k = 0; k < TILE / 16; ++k) {
                 copy(copy_t, tTsy1(_, _, k, slot), tTry1(_, _, k));
                 gemm(mma, tOrS(_, _, k), tOry1(_, _, k), out1);
-            }
-            if constexpr (KEYS) {
-                copy(copy_t, tTsy2(_, _, k, slot), tTry2(_, _, k));
-                gemm(mma, tOrP(_, _, k), tOry2(_, _, k), out2);
+                if constexpr (KEYS) {
+                    copy(copy_t, tTsy2(_, _, k, slot), tTry2(_, _, k));
+                    gemm(mma, tOrP(_, _, k), tOry2(_, _, k), out2);
+                }
             }
         }
     }

@@ -50,6 +50,9 @@ compile()
 export -f compile
 export nvcc root cutlass work
 picked=()
-for ((i = every / 2; i < ${#forms[@]}; i += every)); do picked+=("${forms[i]}"); done
+for ((i = 0; i < ${#forms[@]}; i++)); do
+    # attention_gradient.1 once had a loop that nvcc never reaches: always compiled
+    if [ $((i % every)) = $((every / 2)) ] || [[ ${forms[i]} = */80/attention_gradient.1.cu ]]; then picked+=("${forms[i]}"); fi
+done
 printf '%s\0' "${picked[@]}" | xargs -0 -n 1 -P "$jobs" bash -c 'compile "$1"' _ || exit 1
 echo "${#forms[@]} forms are clean, ${#picked[@]} of them compiled by $nvcc"
