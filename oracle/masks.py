@@ -32,7 +32,7 @@ RESHAPES = frozenset("view _unsafe_view reshape _reshape_alias unsqueeze squeeze
 TURNS = frozenset("t transpose permute".split())
 # what stands for an element that the mask leaves out, so that it does not count
 NEUTRAL = {
-    **dict.fromkeys("sum nansum norm linalg_vector_norm count_nonzero cumsum any".split(), 0),
+    **dict.fromkeys("sum norm linalg_vector_norm cumsum any".split(), 0),
     **dict.fromkeys("prod cumprod all".split(), 1),
     **dict.fromkeys("max amax logsumexp _softmax _log_softmax logcumsumexp".split(), -math.inf),
     **dict.fromkeys("min amin".split(), math.inf),
@@ -315,6 +315,7 @@ class _Rewriter:
         if name in ("div", "remainder", "fmod") and isinstance(args[1], Masked) and not args[1].value.is_floating_point():
             args[1] = replace(args[1], value=args[1].filled(1))
         made = call(*map(_all, args), **{k: _all(v) for k, v in kwargs.items()})
+        made = made[0] if isinstance(made, tuple) else made  # what a gradient needs is behind it
         return replace(first, value=made, at=made.dim() - first.behind)
 
     @staticmethod
@@ -419,7 +420,7 @@ def _mean(x: Masked, dim: Any = None, keepdim: bool = False, dtype: Any = None) 
 def _var(x: Masked, dim: Any = None, correction: Any = 1, keepdim: bool = False, unbiased: Any = None) -> torch.Tensor:
     if isinstance(dim, bool):  # var(x, unbiased)
         dim, correction = None, int(dim)
-    correction = 1 if correction is None else int(correction)
+    correction = 1 if correction is None else correction
     dims, kind = _dims(dim, x.value.dim()), _wide(x.value.dtype)
     total, count = _sum_and_count(x, x.value, dims, True, kind)
     centred = x.value.to(kind) - total / count

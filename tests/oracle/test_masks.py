@@ -71,7 +71,7 @@ ALL: dict[str, Forward] = {
     ),
     "binary": lambda x, y, m, n: (
         F.binary_cross_entropy_with_logits(y[m], (n[m] > 2).to(y.dtype), pos_weight=torch.tensor(2.0)),
-        F.binary_cross_entropy(torch.sigmoid(y[m]), (n[m] > 2).to(y.dtype)), F.soft_margin_loss(y[m], y[m].sign()),
+        F.binary_cross_entropy(torch.sigmoid(y[m]), (n[m] > 2).to(y.dtype)), F.soft_margin_loss(y[m], y[m].sign()), F.logsigmoid(y[m]).mean(),
     ),
     "layers": lambda x, y, m, n: (F.linear(x[m], x[0], x[0, :, 0]).relu().sum(), (x[m] @ x[0].t()).amax(1).sum(), x[m][:, 1:3].sum()),
     "turned": lambda x, y, m, n: (x[m].t().sum(1), x[m].unsqueeze(1).permute(1, 2, 0).mean(-1), x[m].reshape(-1).mean(), x[m][:, 0].sum()),
