@@ -150,7 +150,10 @@ static void answer_lend(struct server *s, struct client *c, json_t *wish)
     else
         c->loan = pool_lend(s->pool, wish, &warm, &err);
     if (err.kind != ERROR_NONE || !c->loan) {
-        answer_error(c->fd, &err);
+        wire_send_new(
+            c->fd,
+            json_pack("{s:b, s:s, s:b}", "ok", 0, "text", err.text, "ending", s->listener < 0),
+            NULL);
         return;
     }
     pool_streams(c->loan, fds);

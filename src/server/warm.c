@@ -29,7 +29,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { START_MS = 5000, ANSWER_S = 20, TRIES = 4, LEAST_MIB = 1024, READY_FD = 3 };
+enum { START_MS = 5000, ANSWER_S = 20, TRIES = 16, LEAST_MIB = 1024, READY_FD = 3 };
 
 struct warm {
     struct warm_config config;
@@ -117,26 +117,38 @@ static int dial(const char *path)
     return -1;
 }
 
-/* One request, one answer; descriptors in the answer are stored in fds. */
+/* One request, one answer; descriptors in the answer are stored in fds. false: errno says how the
+ * server ended, see has_left(). */
 static bool exchange_giving(int fd, json_t *request_take, const int *given, struct arena *a,
                             json_t **answer, int *fds, struct error *err)
 {
-    int nothing[WIRE_FDS];
+    int nothing[WIRE_FDS], why;
     struct text packet;
 
     *answer = NULL;
     if (!wire_send_new(fd, request_take, given) ||
-        !wire_receive(fd, a, &packet, fds ? fds : nothing))
-        return error_set(err, ERROR_MACHINE, "the warm server does not answer: %s",
-                         strerror(errno));
+        !wire_receive(fd, a, &packet, fds ? fds : nothing)) {
+        why = errno;
+        error_set(err, ERROR_MACHINE, "the warm server does not answer: %s", strerror(why));
+        errno = why;
+        return false;
+    }
     if (!json_parse(packet, "the warm server's answer", answer, err))
         return false;
     if (json_bool_or(*answer, "ok", false))
         return true;
     error_set(err, ERROR_MACHINE, "the warm server: %s", json_string_or(*answer, "text", "no"));
+    why = json_bool_or(*answer, "ending", false) ? ECONNRESET : 0;
     json_decref(*answer);
     *answer = NULL;
+    errno = why;
     return false;
+}
+
+/* After a failed exchange: did the server end in between, so that another one may be there? */
+static bool has_left(void)
+{
+    return errno == ECONNRESET || errno == EPIPE;
 }
 
 static bool exchange(int fd, json_t *request_take, struct arena *a, json_t **answer, int *fds,
@@ -191,7 +203,7 @@ static int reach(const struct warm *w, struct arena *a, struct error *err)
         return -1;
     for (int i = 0; i < TRIES; i++) {
         struct error why = {0};
-        bool older = false;
+        bool older = false, left;
         int fd = dial(socket_path);
         json_t *answer;
 
@@ -200,12 +212,14 @@ static int reach(const struct warm *w, struct arena *a, struct error *err)
                 break;
             continue;
         }
+        errno = 0;
         if (greet(fd, wire_stamp(program), a, &older, &why) && (!older || !w))
             return fd;
+        left = has_left();
         if (older && exchange(fd, json_pack("{s:s}", "do", "stop"), a, &answer, NULL, &why))
             json_decref(answer);
         close(fd);
-        if (!older) {
+        if (!older && !left) {
             *err = why;
             return -1;
         }
@@ -355,8 +369,9 @@ static json_t *make_wish(const char *kind, const char *tag, const struct proc_sp
     return program ? wish : (json_decref(wish), NULL);
 }
 
+/* *left: another server may lend it. */
 static bool borrow(struct warm *w, const char *kind, const char *tag, const struct proc_spec *spec,
-                   struct child **out, struct error *err)
+                   struct child **out, bool *left, struct error *err)
 {
     struct arena *a = arena_new();
     json_t *wish = make_wish(kind, tag, spec, a), *answer = NULL;
@@ -369,6 +384,7 @@ static bool borrow(struct warm *w, const char *kind, const char *tag, const stru
         log_debug("%s from the warm server: process %d%s", kind, child_pid(*out),
                   json_bool_or(answer, "warm", false) ? ", warm" : "");
     } else {
+        *left = fd >= 0 && has_left();
         for (int i = 0; i < WIRE_FDS; i++)
             if (fds[i] >= 0)
                 close(fds[i]);
@@ -388,8 +404,14 @@ static bool start(void *self, const char *kind, const char *tag, const struct pr
     struct error why = {0};
 
     if (!w->off) {
-        if (borrow(w, kind, tag, spec, out, &why))
-            return true;
+        bool left = true;
+
+        for (int i = 0; i < TRIES && left; i++) {
+            left = false;
+            why = (struct error){0};
+            if (borrow(w, kind, tag, spec, out, &left, &why))
+                return true;
+        }
         w->off = true;
         log_info("continuing without the warm server: %s", why.text);
     }

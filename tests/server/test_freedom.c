@@ -18,6 +18,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Of the server that has lent a process; it is still there. */
@@ -72,6 +73,44 @@ static void a_server_with_lower_limits_is_replaced(void **state)
     arena_free(a);
 }
 
+/* As clients of other limits do: one that has just said hello, or is about to, asks its successor.
+ */
+static void a_server_that_ends_meanwhile_costs_no_loan(void **state)
+{
+    enum { LOANS = 60 };
+    struct arena *a = arena_new();
+    struct warm *w = warm_open(&(struct warm_config){.idle_s = 60, .memory_mib = 1024});
+    struct error err = {0};
+    bool was_there;
+    char *dir;
+    pid_t stopper;
+
+    (void)state;
+    assert_true(dir_temp("cutegen-server-test", a, &dir, &err));
+    assert_int_equal(setenv("CUTEGEN_RUNTIME", dir, 1), 0);
+    stopper = fork();
+    if (stopper == 0)
+        for (;;) {
+            warm_stop(&was_there, &err);
+            usleep(3000);
+        }
+    for (int i = 0; i < LOANS; i++) {
+        const char *argv[] = {"cat", NULL};
+        struct child *c;
+
+        assert_true(child_obtain(warm_source(w), "builder", NULL, &(struct proc_spec){.argv = argv},
+                                 &c, &err));
+        assert_true(child_is_lent(c));
+        child_return(c);
+    }
+    kill(stopper, SIGKILL);
+    waitpid(stopper, NULL, 0);
+    assert_true(warm_stop(&was_there, &err));
+    warm_close(w);
+    dir_remove(dir, &err);
+    arena_free(a);
+}
+
 static void freedom_is_compared_by_each_of_its_parts(void **state)
 {
     json_t *ours = wire_freedom();
@@ -95,6 +134,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(freedom_is_compared_by_each_of_its_parts),
         cmocka_unit_test(a_server_with_lower_limits_is_replaced),
+        cmocka_unit_test(a_server_that_ends_meanwhile_costs_no_loan),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
