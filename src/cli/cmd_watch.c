@@ -23,6 +23,7 @@ enum { WAIT_MS = 1000, SETTLE_MS = 20, MAX_FILE = 64 << 20 };
 struct save_watch {
     const struct cli *cli;
     int fd;
+    bool unread;      /* the reader of our output has ended */
     char seen[2][65]; /* hashes of the task and the kernel */
     enum verdict_kind last;
     double last_us;
@@ -80,11 +81,12 @@ static bool take_change(struct save_watch *w)
 
 static void wait_for_events(struct save_watch *w)
 {
-    struct pollfd in = {w->fd, POLLIN, 0};
+    struct pollfd in[2] = {{w->fd, POLLIN, 0}, {STDOUT_FILENO, 0, 0}};
     char events[4096];
 
-    if (poll(&in, 1, WAIT_MS) <= 0)
+    if (poll(in, 2, WAIT_MS) <= 0)
         return;
+    w->unread = in[1].revents & POLLERR;
     while (read(w->fd, events, sizeof(events)) > 0)
         ;
 }
@@ -175,7 +177,7 @@ bool cmd_watch(struct cli *cli, int *code, struct error *err)
     ok = watch_open(&w, err); /* before the first judgement, so that no save is missed */
     if (ok && !cli->json)
         printf("watching %s and %s; Ctrl-C ends it\n", cli->words[0], cli->words[1]);
-    while (ok && !loop_interrupts) {
+    while (ok && !loop_interrupts && !w.unread) {
         if (take_change(&w))
             judge_now(&w);
         else

@@ -96,5 +96,8 @@ rm -f planted
 want=0 ok "a task is described all the same" 'class +pointwise' "$program" describe good.py
 n=$((n + 1))
 if [ -e planted ]; then echo "not ok $n - a planted usercustomize.py has no effect" && failed=1; else echo "ok $n - a planted usercustomize.py has no effect"; fi
+echo 'no kernel' >words.cu
+# shellcheck disable=SC2016  # $1 is the inner shell's
+want=0 ok "a watch that nobody reads any more ends" '^watching' bash -c 'timeout 250 "$1" watch good.py words.cu | head -1; exit "${PIPESTATUS[0]}"' - "$program"
 echo "1..$n"
 exit $failed
