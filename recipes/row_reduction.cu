@@ -509,14 +509,14 @@ __global__ void __launch_bounds__(THREADS)
 //! elif peel
 //! if unroll and held
 //! each use
-    Tensor held$X = make_tensor<$type>(make_shape(Int<VEC>{}, Int<ITEMS>{})); // (VEC,ITEMS)
+    Tensor ${acc}_held$X = make_tensor<$type>(make_shape(Int<VEC>{}, Int<ITEMS>{})); // (VEC,ITEMS)
     CUTE_UNROLL
     for (int j = 0; j < ITEMS; ++j)
         if (t + j * WIDTH < body)
 //! if once
-            copy(Copy_Atom<ReadOnce, $type>{}, v$X(_, t + j * WIDTH), held$X(_, j));
+            copy(Copy_Atom<ReadOnce, $type>{}, v$X(_, t + j * WIDTH), ${acc}_held$X(_, j));
 //! else
-            copy(Vector{}, v$X(_, t + j * WIDTH), held$X(_, j));
+            copy(Vector{}, v$X(_, t + j * WIDTH), ${acc}_held$X(_, j));
 //! end
 //! end
 //! end
@@ -529,7 +529,7 @@ __global__ void __launch_bounds__(THREADS)
         if (k >= body)
             break;
 //! each use
-        Tensor r$X = held$X(_, j); // (VEC)
+        Tensor r$X = ${acc}_held$X(_, j); // (VEC)
 //! end
 //! else
 //! if unroll

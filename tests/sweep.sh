@@ -88,6 +88,9 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
             sweep modules env GENERATE="$PWD/tests/expert/$generator.py" tests/expert/coverage.sh $build \
                 "$(python3 "tests/expert/$generator.py" --count)" "$seed" 1
         done
+        visitors=$(python3 tests/expert/visitors.py --count) # those that read masks come last
+        sweep modules env GENERATE="$PWD/tests/expert/visitors.py" ARCH=sm_90a SIMT_ARCH=90a START=$((visitors - 13)) tests/expert/coverage.sh \
+            $build "$visitors" "$seed" 1
         sweep modules env GENERATE="$PWD/tests/expert/batches.py" tests/expert/coverage.sh $build 40 "$seed" 1
         sweep modules env GENERATE="$PWD/tests/expert/batches.py" ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build 40 "$((seed + 1))" 1
         sweep modules tests/expert/backward_test.sh $cutegen all
