@@ -158,7 +158,19 @@ def plain_facts(model: torch.nn.Module, seen: tuple[Any, ...] = ()) -> dict[str,
         hooks = sum(len(getattr(part, name, ())) for name in _HOOKS) if path else 0
         if hooks:
             facts[f"the number of hooks of {path}"] = hooks
+    facts.update((f"{path}._tied_to", first) for path, first, _, _ in _tied(model))
     return facts
+
+
+def _tied(model: torch.nn.Module) -> Iterator[tuple[str, str, Any, str]]:
+    """Tensors that a model has under a second name: (its path, the first one, where it is held, as what)."""
+    seen: dict[int, str] = {}
+    for path, part in model.named_modules():
+        for store in (part._parameters, part._buffers):
+            for name, tensor in store.items():
+                full = f"{path}.{name}" if path else name
+                if tensor is not None and seen.setdefault(id(tensor), full) != full:
+                    yield full, seen[id(tensor)], store, name
 
 
 def shown(fact: Any) -> str:
@@ -176,6 +188,7 @@ def watched(model: torch.nn.Module) -> list[tuple[Any, Any, Any, Any]]:
     """What plain_facts would say, to be compared sooner: (dictionary, key, value, what the value holds if it may change in
     place), key "" of its length, dictionary None of the hooks that were ever registered."""
     found: list[tuple[Any, Any, Any, Any]] = [(None, "", _hooks_so_far(), None)]
+    found += [(store, name, store[name], None) for _, _, store, name in _tied(model)]
     deep: set[int] = set()  # an object that many parts have is followed once
     for path, part in model.named_modules():
         facts = vars(part)

@@ -124,6 +124,25 @@ ok "and the process's own random numbers are not touched" '^unmoved$' "$facts"
 ok "a constant that the environment changes is refused by its name" "ValueError: .*judged with the task's SCALE = .2.0., not .3.0." "$(TASK_SCALE=3 drawn)"
 ok "it is verified" '^verified' "$("$program" verify "$work/drawn" 2>&1)"
 
+# ---- one tensor under two names ------------------------------------------------------------------
+sed 's/^SCALE = .*/SCALE = 2.0/; s/^class Model(Base):/&\n    def __init__(self):\n        super().__init__()\n        self.a = self.b = nn.Parameter(torch.rand(100))\n/; s/+ SHIFT/+ self.a * self.b/' \
+    "$here/drawn.py" >"$work/tied.py"
+ok "a task with tied parameters is exported" '^judged' "$(exported tied "$work/tied.py")"
+facts=$(python - "$work/tied" <<'END'
+import copy, os, sys
+import torch
+sys.path.insert(0, os.path.dirname(sys.argv[1]))
+import tied
+x, new, model = torch.ones(100), tied.ModelNew(), tied.Model()
+new.load_state_dict(model.state_dict())
+print("right" if torch.allclose(copy.deepcopy(new)(x), model(x), atol=1e-5) and torch.allclose(new(x), model(x), atol=1e-5) else "WRONG")
+new.b = torch.nn.Parameter(torch.zeros(100))
+print(torch.allclose(new(x), model(x)))
+END
+)
+ok "tied they are right, also in a copy" '^right$' "$facts"
+ok "no longer tied they are refused" "ValueError: .*b._tied_to" "$facts"
+
 # ---- equal names ---------------------------------------------------------------------------------
 mkdir "$work/one" "$work/two"
 cp "$here/doubled.py" "$work/one/doubled.py"
