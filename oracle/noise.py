@@ -32,6 +32,7 @@ from .mode import Mode, called
 from .operators import CONVOLUTIONS, FACTORIES, OTHER, PRODUCTS, SAME, VIEWS
 
 RUNS, RUNS_SMALL, SMALL = 4, 12, 4096  # a small output gives few samples of its noise in one run
+MORE = 4  # times as many, where it hangs on a few elements
 IN_ORDER = 0.35  # times sqrt(L) roundoffs: the noise of L terms added one after the other
 MAX_TERMS = 1 << 16
 UNIFORM = 3.0**0.5  # half the width of a uniform distribution of variance one
@@ -194,5 +195,5 @@ def stored_roundoff(graph: Graph) -> float:
     return max((ROUNDOFF[t] for t in types if t in ROUNDOFF), default=2.0**-24)
 
 
-def runs_for(elements: int) -> int:
-    return RUNS_SMALL if elements <= SMALL else RUNS
+def runs_for(elements: int, more: bool = False) -> int:
+    return (RUNS_SMALL if elements <= SMALL else RUNS) * (MORE if more else 1)

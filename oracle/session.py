@@ -366,11 +366,11 @@ class Session(Loaded):
         found = self.rounding(drawn, truth, strict)
         return found.off if found else None
 
-    def rounding(self, drawn: Draw, truth: list[torch.Tensor], strict: bool = False) -> Rounding | None:
+    def rounding(self, drawn: Draw, truth: list[torch.Tensor], strict: bool = False, more: bool = False) -> Rounding | None:
         """By runs with noise, and by runs that push operators which jump to either side: jumps.py. Outputs that are computed in
         f64 have runs of their own."""
         kinds = [self.rules.of(k).compute for k in range(len(truth))]
-        made = {kind: self._rounding(drawn, truth, strict, kind) for kind in set(kinds)}
+        made = {kind: self._rounding(drawn, truth, strict, kind, more) for kind in set(kinds)}
         if None in made.values():
             return None
         found = Rounding({}, {})
@@ -381,8 +381,8 @@ class Session(Loaded):
             found.others |= {k: own.others[k]} if k in own.others else {}
         return found
 
-    def _rounding(self, drawn: Draw, truth: list[torch.Tensor], strict: bool, kind: torch.dtype) -> Rounding | None:
-        runs = runs_for(max(t.numel() for t in truth))
+    def _rounding(self, drawn: Draw, truth: list[torch.Tensor], strict: bool, kind: torch.dtype, more: bool) -> Rounding | None:
+        runs = runs_for(max(t.numel() for t in truth), more)
         terms, summed = longest_sums(self.graph), ROUNDOFF[kind]
         stored = summed if kind == torch.float64 else stored_roundoff(self.graph)
         where, run_there = truth[0].device, run_double if truth[0].device.type == self.device.type else run_double_on_host
@@ -456,19 +456,27 @@ class Session(Loaded):
         if self.has_choices():
             wanted = ties.settle(lambda: self.reference(drawn.model, drawn.arguments, drawn.tensors), made, reference)
         on_host = any(t.device.type == "cpu" for t in truth) and self.device.type != "cpu"
-        found = functools.lru_cache(None)(lambda strict=False: self.rounding(drawn, truth, strict) if exact else None)
+        jumping = can_jump(self.graph)  # what operators that jump keep has room for as many runs as there are
+        found = functools.lru_cache(None)(lambda strict, more: self.rounding(drawn, truth, strict, more) if exact else None)
 
-        def noise(k: int, strict: bool = False) -> torch.Tensor | None:
-            made = found(strict)
+        def noise(k: int, strict: bool = False, more: bool = False) -> torch.Tensor | None:
+            made = found(strict, more)
             return made.off.get(k) if made else None
 
         def others(k: int) -> list[torch.Tensor]:
-            made = found(False)
+            made = found(False, False)
             return made.others.get(k, []) if made else []
 
         outputs = [
             compare_output(
-                name, m, r, t, self.rules.of(k), noise=functools.partial(noise, k), others=functools.partial(others, k)
+                name,
+                m,
+                r,
+                t,
+                self.rules.of(k),
+                noise=functools.partial(noise, k),
+                others=functools.partial(others, k),
+                more_noise=None if jumping else functools.partial(noise, k, more=True),
             )
             for k, (name, m, r, t) in enumerate(zip(self.output_names, made, wanted, truth))
         ]

@@ -229,6 +229,30 @@ class Normalized(unittest.TestCase):
             self.assertFalse(passes(case.judged(tf32(case.a))))
 
 
+class Few(unittest.TestCase):
+    """Four runs, of which none moves the element that the candidate is off by."""
+
+    def judged(self, off: list[int]) -> tuple[bool, int]:
+        """Does a candidate pass whose elements `off` differ by 64 roundoffs? How often were more runs asked for?"""
+        truth = torch.full((8192,), 1.0, dtype=torch.float64)
+        got, reference, asked = truth.float(), truth.float(), []
+        got[off] += 64 * 2.0**-23
+        some = torch.full((8192,), 2.0**-26, dtype=torch.float64)
+
+        def more() -> torch.Tensor:
+            asked.append(1)
+            return some * 1024
+
+        one = compare_output("", got, reference, truth, Rules(1, 1, torch.float32), explain=False, noise=lambda strict=False: some, more_noise=more)
+        return passes(one), len(asked)
+
+    def test_more_runs_decide_where_few_elements_are_beyond(self) -> None:
+        self.assertEqual(self.judged([17]), (True, 1))
+
+    def test_many_are_not_worth_it(self) -> None:
+        self.assertEqual(self.judged(list(range(0, 8192, 64))), (False, 0))
+
+
 class Cancelling(unittest.TestCase):
     def test_no_element_of_gelu_is_without_noise_where_its_sum_cancels(self) -> None:
         source = Source(3)
