@@ -23,7 +23,7 @@ ok()
         return
     fi
     echo "not ok $n - $1"
-    tail -n 25 log result | sed 's/^/# /'
+    { tail -n 25 log result; head -c 1000 shown.json; } 2>&1 | sed 's/^/# /'
     failed=1
 }
 
@@ -118,7 +118,7 @@ def get_init_inputs():
 END
 "$program" run several.py --depth 0 --no-report >result 2>log
 ok "a task with several sets of inputs is judged at each" [ $? = 0 ]
-"$program" show last --json >shown.json 2>>log
+"$program" show "$(sed -n 's/^run *//p' result)" --json >shown.json 2>>log
 ok "they are numbered" \
     shows 'sorted(s["label"] for s in b["shapes"]) == ["inputs 0", "inputs 1", "inputs 2"] and sorted(len(s["inputs"][0]["shape"]) for s in b["shapes"]) == [2, 2, 3]'
 "$program" run "$task" --shapes ROWS=1,x --no-report >result 2>log
