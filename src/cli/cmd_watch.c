@@ -18,7 +18,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-enum { WAIT_MS = 1000, SETTLE_MS = 20, MAX_FILE = 64 << 20 };
+enum { WAIT_MS = 1000, SETTLE_MS = 20, SETTLE_TIMES = 50, MAX_FILE = 64 << 20 };
 
 struct save_watch {
     const struct cli *cli;
@@ -69,13 +69,16 @@ static bool take_content(struct save_watch *w)
 }
 
 /* Whether there is something new to judge. A save may be half done, so it waits until nothing more
- * changes. */
+ * changes, but not for a file that never comes to rest. */
 static bool take_change(struct save_watch *w)
 {
     bool changed = take_content(w);
 
-    for (bool more = changed; more && !loop_interrupts; more = take_content(w))
+    for (int n = 0; changed && n < SETTLE_TIMES && !loop_interrupts; n++) {
         (void)poll(NULL, 0, SETTLE_MS);
+        if (!take_content(w))
+            break;
+    }
     return changed;
 }
 
