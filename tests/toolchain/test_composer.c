@@ -135,8 +135,8 @@ static void takes_what_the_planner_would_give(void **state)
     }
 }
 
-/* What is not known of a list does not get through. */
-static void copies_only_what_was_checked(void **state)
+/* A list that is taken, of a task with one input. */
+static json_t *taken_list(const char *text)
 {
     const struct launch_subject subject = {.in_count = 1, .name = "candidate.py"};
     struct arena *a = arena_new();
@@ -144,46 +144,43 @@ static void copies_only_what_was_checked(void **state)
     struct error err = {0};
     json_t *said = NULL, *taken = NULL;
 
-    (void)state;
-    assert_true(
-        json_parse(text_of(ONE(LAUNCH "\"module\": \"/etc/passwd\", \"args\": [{\"buffer\": "
-                                      "\"in0\", \"offset\": 0, \"bytes\": \"00\"}]")),
-                   "a list", &said, &err));
+    assert_true(json_parse(text_of(text), "a list", &said, &err));
     assert_true(launch_list_take(said, &subject, a, &taken, &v));
+    json_decref(said);
+    arena_free(a);
+    return taken;
+}
+
+/* What is not known of a list does not get through. */
+static void copies_only_what_was_checked(void **state)
+{
+    json_t *taken = taken_list(ONE(LAUNCH "\"module\": \"/etc/passwd\", \"args\": [{\"buffer\": "
+                                          "\"in0\", \"offset\": 0, \"bytes\": \"00\"}]"));
+
+    (void)state;
     json_t *op = json_array_get(json_object_get(taken, "ops"), 0);
     json_t *arg = json_array_get(json_object_get(op, "args"), 0);
     assert_null(json_object_get(op, "module"));
     assert_non_null(json_object_get(arg, "buffer"));
     assert_null(json_object_get(arg, "bytes"));
     json_decref(taken);
-    json_decref(said);
-    arena_free(a);
 }
 
 /* A launch that nothing comes before has only launches of the call before to overlap with. */
 static void launches_overlap_with_a_launch_right_before_them_alone(void **state)
 {
     static const bool want[] = {false, true, false, false, true};
-    const struct launch_subject subject = {.in_count = 1, .name = "candidate.py"};
-    struct arena *a = arena_new();
-    struct verdict v = {.kind = VERDICT_PASS};
-    struct error err = {0};
-    json_t *said = NULL, *taken = NULL;
+    json_t *taken =
+        taken_list("{\"workspace\": [{\"bytes\": 64}], \"ops\": [{" OVERLAPS "}, {" OVERLAPS
+                   "}, {\"op\": \"memset\", \"buffer\": \"ws0\", \"offset\": 0, "
+                   "\"bytes\": 64, \"value\": 0}, {" OVERLAPS "}, {" OVERLAPS "}]}");
 
     (void)state;
-    assert_true(
-        json_parse(text_of("{\"workspace\": [{\"bytes\": 64}], \"ops\": [{" OVERLAPS "}, {" OVERLAPS
-                           "}, {\"op\": \"memset\", \"buffer\": \"ws0\", \"offset\": 0, "
-                           "\"bytes\": 64, \"value\": 0}, {" OVERLAPS "}, {" OVERLAPS "}]}"),
-                   "a list", &said, &err));
-    assert_true(launch_list_take(said, &subject, a, &taken, &v));
     for (size_t i = 0; i < ARRAY_LEN(want); i++)
         assert_int_equal(
             json_bool_or(json_array_get(json_object_get(taken, "ops"), i), "overlap", false),
             want[i]);
     json_decref(taken);
-    json_decref(said);
-    arena_free(a);
 }
 
 #define HEAD   ".version 8.0\n.target sm_80\n.address_size 64\n"
