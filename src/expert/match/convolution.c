@@ -36,9 +36,11 @@ enum {
     TINY = 4,              /* tiles: too few to matter */
     DIRECT_CHANNELS = 128, /* whose weights stay in shared memory */
     MOST_SPLITS = 16,      /* blocks that share the terms of a result */
-    STORE_STEPS = 11,      /* in whose time a tile's part is stored and read again */
-    ADD_STEPS = 9,         /* in whose time the kernel starts that adds them up */
-    MOST_BOX_STRIDE = 8,   /* that TMA skips */
+    /* in steps of a sum, estimated by peak rates: to store a tile's part and read it again; to
+     * start the kernel that adds them up */
+    STORE_STEPS = 11,
+    ADD_STEPS = 9,
+    MOST_BOX_STRIDE = 8, /* that TMA skips */
 };
 
 bool conv_is(const struct node *n)
