@@ -29,7 +29,7 @@
 
 extern char **environ;
 
-enum { DEFAULT_OUTPUT = 1 << 20, STOP_POLL_MS = 50, COPY_MS = 5000 };
+enum { DEFAULT_OUTPUT = 1 << 20, STOP_POLL_MS = 50, COPY_MS = 5000, LENDER_MS = 60000 };
 
 struct child {
     pid_t supervisor;               /* -1: none, or another process's child */
@@ -562,8 +562,16 @@ bool child_is_lent(const struct child *c)
 bool child_lost(const struct child *c)
 {
     struct pollfd fd = {c->lease, POLLIN, 0};
+    char first;
+    int n;
 
-    return c->lease >= 0 && poll(&fd, 1, 0) > 0;
+    if (c->lease < 0)
+        return false;
+    if (send(c->lease, CHILD_HERE, strlen(CHILD_HERE), MSG_NOSIGNAL) < 0)
+        return true;
+    while ((n = poll(&fd, 1, LENDER_MS)) < 0 && errno == EINTR)
+        ;
+    return n > 0 && recv(c->lease, &first, 1, MSG_DONTWAIT) <= 0;
 }
 
 void child_streams(const struct child *c, int fds[3])

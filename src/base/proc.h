@@ -154,16 +154,19 @@ void child_stop(struct child *c);             /* NULL is fine; also after errors
  * Lending. A process that started a program may let another process talk to it: the three streams
  * are passed on, the supervisor stays. The borrower's `lease` is a socket to the lender; when it
  * closes without the word CHILD_RETURNED, the program is in an unknown state and the lender ends
- * it.
+ * it. The lender answers CHILD_HERE with any packet.
  */
 #define CHILD_RETURNED "returned"
+#define CHILD_HERE     "here"
 
 /* The borrower's handle; takes the descriptors. `tmp` may be NULL. */
 struct child *child_adopt(const int fds[3], int lease, int pid, const char *tmp);
 /* Returns a lent program, ready for the next borrower; stops one of our own. NULL is fine. */
 void child_return(struct child *c);
 bool child_is_lent(const struct child *c);
-bool child_lost(const struct child *c);                /* it was lent and the lender has died */
+/* It was lent and the lender has died. Asks the lender: one that is killed closes its descriptors
+ * one by one, so that its programs may end before the lease does. */
+bool child_lost(const struct child *c);
 void child_streams(const struct child *c, int fds[3]); /* the lender's, borrowed */
 /* For a lender between two borrowers: false when the program ended or wrote something unasked. */
 bool child_quiet(struct child *c);

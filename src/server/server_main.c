@@ -211,13 +211,17 @@ static void answer_status(struct server *s, struct client *c)
 
 static void answer(struct server *s, struct client *c, struct text packet, const int fds[WIRE_FDS])
 {
-    static const char returned[] = CHILD_RETURNED;
+    static const char returned[] = CHILD_RETURNED, here[] = CHILD_HERE;
     struct error err = {0};
     json_t *request = NULL;
     const char *what = "";
 
     if (c->loan && text_equal(packet, text_of(returned))) {
         c->fit = true;
+        return;
+    }
+    if (c->loan && text_equal(packet, text_of(here))) {
+        (void)!send(c->fd, here, strlen(here), MSG_NOSIGNAL);
         return;
     }
     if (json_parse(packet, "a request", &request, &err))

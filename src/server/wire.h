@@ -15,6 +15,7 @@
  *       -> {"ok": true, "pid": N, "warm": true, "tmp": DIR} and stdin, stdout, stderr of the
  * process
  *       <- the word CHILD_RETURNED, or only the end: the process is then unfit for others
+ *       <- the word CHILD_HERE -> the same word: the server lives
  *     {"do": "leave", "argv": [...], "env": [...], "dir": "/"} with the descriptors that become
  *       its 0, 1 and 3
  *       -> {"ok": true}; the process outlives server and client

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -383,6 +384,43 @@ struct heard {
 };
 
 /* The program goes on only once somebody has answered its first line: a file appears. */
+/* A lender in another process that waits for a question, and `answers` it or ends instead. */
+static bool lost_with_a_lender_that(bool answers)
+{
+    const int none[3] = {-1, -1, -1};
+    struct child *c;
+    char question[16];
+    int ends[2];
+    pid_t lender;
+    bool lost;
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+    lender = fork();
+    if (lender == 0) {
+        close(ends[0]);
+        if (recv(ends[1], question, sizeof question, 0) <= 0)
+            _exit(1);
+        if (answers)
+            send(ends[1], "yes", 3, 0);
+        else
+            usleep(20000); /* its descriptors are still open a while */
+        _exit(0);
+    }
+    close(ends[1]);
+    c = child_adopt(none, ends[0], 0, NULL);
+    lost = child_lost(c);
+    child_stop(c);
+    waitpid(lender, NULL, 0);
+    return lost;
+}
+
+static void a_lender_that_has_not_closed_yet_is_asked(void **state)
+{
+    (void)state;
+    assert_false(lost_with_a_lender_that(true));
+    assert_true(lost_with_a_lender_that(false));
+}
+
 static void hear(void *ctx, struct text line)
 {
     struct heard *h = ctx;
@@ -438,6 +476,7 @@ int main(void)
         TEST(a_program_that_uses_up_its_cpu_time_is_told_from_one_that_fails),
         TEST(waiting_is_not_held_against_a_child_but_working_is),
         TEST(when_cutegen_is_killed_its_programs_die_with_it),
+        TEST(a_lender_that_has_not_closed_yet_is_asked),
     };
 
     pthread_atfork(NULL, NULL, after_fork);
