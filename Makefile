@@ -35,7 +35,7 @@ build/release/build.ninja: | setup
 
 build/debug/build.ninja: | setup
 	@mkdir -p build
-	@$(MESON) setup build/debug -Ddebug=true -Doptimization=1 -Db_sanitize=address,undefined \
+	@$(MESON) setup build/debug -Ddebug=true -Doptimization=g -Db_sanitize=address,undefined \
 	    -Db_lundef=false >build/setup.log 2>&1 || { cat build/setup.log; exit 1; }
 
 setup:

@@ -74,8 +74,8 @@ jobs=$(($(nproc) + 3)) # some always wait: for a deadline, for a server
 # sanitizer build comes first: its tests need not wait for the rest.
 build_others()
 {
-    # Lines for the traces, nothing for a debugger: a fifth less of the compiler's time.
-    configure build/debug "${CC:-gcc}" -Ddebug=true -Dc_args=-g1 -Doptimization=1 -Db_sanitize=address,undefined \
+    # Lines for the traces, nothing for a debugger, few passes: half of the compiler's time, and the tests are no slower.
+    configure build/debug "${CC:-gcc}" -Ddebug=true -Dc_args=-g1 -Doptimization=g -Db_sanitize=address,undefined \
         -Db_lundef=false && compile build/debug
     echo $? >build/debug.rc
     tests/lint.sh >build/lint.log 2>&1 &

@@ -205,7 +205,7 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
         ;;
     packages) sweep packages tests/python/packages_sweep.sh ;;
     sanitizers) # build/debug is that of run.sh
-        [ -f build/debug/build.ninja ] || CC=${CC:-gcc} "${MESON:-meson}" setup build/debug -Ddebug=true -Dc_args=-g1 -Doptimization=1 \
+        [ -f build/debug/build.ninja ] || CC=${CC:-gcc} "${MESON:-meson}" setup build/debug -Ddebug=true -Dc_args=-g1 -Doptimization=g \
             -Db_sanitize=address,undefined -Db_lundef=false >/dev/null || exit 3
         ninja -C build/debug >/dev/null || exit 3
         sweep sanitizers env ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
