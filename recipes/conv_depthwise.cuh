@@ -29,6 +29,9 @@ __global__ void __launch_bounds__(128)
     for (int i = 0; i < TAPS_H * 4; ++i)
         sum[i / 4][i % 4] = 0.0f;
     float4 ring[AHEAD][WIDE];
+//! if noted
+    unsigned mine = 0;
+//! end
     auto const fetch = [&](int row, float4 (&to)[WIDE]) {
         int const h = h0 + row - PAD_H;
         CUTE_UNROLL
@@ -75,6 +78,9 @@ __global__ void __launch_bounds__(128)
 //! else
                 result[i] = done[i];
 //! end
+//! if noted
+                mine = cute::max(mine, v0 + i < OUT_W ? magnitude_of(result[i]) : 0);
+//! end
             }
             if constexpr (OUT_W % 4 == 0) {
                 if (v0 < OUT_W)
@@ -100,4 +106,7 @@ __global__ void __launch_bounds__(128)
         for (int i = 0; i < 4; ++i)
             done[i] = 0.0f;
     }
+//! if noted
+    note_top(top, mine);
+//! end
 }

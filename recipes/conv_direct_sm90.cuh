@@ -191,6 +191,9 @@ __global__ void __launch_bounds__(384, 1)
 //! end
         }
 //! end
+//! if noted
+        unsigned mine = 0; // the largest magnitude that this thread has stored
+//! end
         Turn<PLACES_P> at_p = {0, 0};
 #pragma unroll 1
         for (int t = blockIdx.x; t < tiles; t += gridDim.x) {
@@ -239,9 +242,12 @@ __global__ void __launch_bounds__(384, 1)
                         float const acc = convolve(x, w, n, k, p, x_n, x_c, x_d, x_h, x_w);
 //! if epilogue
                         float const result = ${kernel}_finish(acc$finish);
-                        mY(p, k, n) = $y_type(result);
 //! else
-                        mY(p, k, n) = $y_type(acc);
+                        float const result = acc;
+//! end
+                        mY(p, k, n) = $y_type(result);
+//! if noted
+                        mine = cute::max(mine, magnitude_of(result));
 //! end
                     }
                 }
@@ -265,6 +271,9 @@ __global__ void __launch_bounds__(384, 1)
                     acc = ${kernel}_late(acc$finish);
 //! end
                     result[e] = acc;
+//! if noted
+                    mine = cute::max(mine, k0 + row < C_OUT && p0 + at + e < PIXELS ? magnitude_of(acc) : 0);
+//! end
                 }
                 *reinterpret_cast<float2 *>(&sY(row, at % 32, at / 32)) = make_float2(result[0], result[1]);
             }
@@ -277,6 +286,9 @@ __global__ void __launch_bounds__(384, 1)
             }
             __syncwarp(); // wgmma is for whole warps
         }
+//! if noted
+        note_top(top, mine);
+//! end
         if (thread == 0)
             tma_store_wait<0>();
     }

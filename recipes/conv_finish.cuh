@@ -1,4 +1,21 @@
 // conv_finish.cuh - what follows the convolution, for one result; a part of convolution.cu.
+//! if noted
+// What the convolution behind wants to know: `top` has 32 places, zeros before the first block. Among them is at the end
+// the largest magnitude of all results, as bits; NaN is larger than any other.
+__device__ inline unsigned magnitude_of(float v)
+{
+    return __float_as_uint(fabsf(v));
+}
+// A warp's largest, `mine` of each lane.
+__device__ inline void note_top(unsigned *top, unsigned mine)
+{
+    Tensor mTop = make_tensor(make_gmem_ptr(top), _32{}); // (32)
+    mine = __reduce_max_sync(~0u, mine);
+    if (threadIdx.x % 32 == 0 && mine != 0)
+        atomicMax(&mTop((blockIdx.x + threadIdx.x / 32) % 32), mine);
+}
+
+//! end
 //! if fast_math
 //! each helper
 // $helper_words

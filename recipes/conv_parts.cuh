@@ -13,10 +13,9 @@ __global__ void __launch_bounds__(256)
         return;
     }
 //! end
-    int64_t const i = int64_t(blockIdx.x) * 256 + threadIdx.x;
+    int64_t const own = int64_t(blockIdx.x) * 256 + threadIdx.x, all = int64_t(N) * C_OUT * PIXELS;
+    int64_t const i = own < all ? own : 0; // whole warps stay
     int const p = i % PIXELS, k = i / PIXELS % C_OUT, n = i / (int64_t(PIXELS) * C_OUT);
-    if (n >= N)
-        return;
     Tensor mPart = make_tensor(make_gmem_ptr(partial), make_shape(pitch, Int<ROWS_K>{}, Int<SPLITS>{})); // (pitch,ROWS_K,SPLITS)
     Tensor mY = make_tensor(make_gmem_ptr(y), make_shape(Int<PIXELS>{}, Int<C_OUT>{}, N), make_stride($y_p, $y_k, int64_t(PIXELS) * C_OUT)); // (PIXELS,C_OUT,N)
 //! each leaf
@@ -32,8 +31,13 @@ __global__ void __launch_bounds__(256)
     for (int s = 0; s < SPLITS; ++s)
         acc += part[s];
 //! if epilogue
-    mY(p, k, n) = $y_type(${kernel}_finish(acc$finish));
+    float const result = ${kernel}_finish(acc$finish);
 //! else
-    mY(p, k, n) = $y_type(acc);
+    float const result = acc;
+//! end
+    if (own < all)
+        mY(p, k, n) = $y_type(result);
+//! if noted
+    note_top(top, magnitude_of(result));
 //! end
 }

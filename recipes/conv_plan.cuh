@@ -137,8 +137,12 @@ CUTEGEN_PLAN(call)
     CUTEGEN_REQUIRE(call, cutegen_aligned(w, 16), "w must start on 16 bytes");
     void *planes_w = (void *)CUTEGEN_DATA($w_type const, w);
 //! else
+//! if joined
+    uint16_t *planes_w = (uint16_t *)((struct pooled_call *)call)->ready.weights;
+//! else
     uint16_t *planes_w = (uint16_t *)cutegen_workspace(call, (int64_t)ROWS * STEPS * ROW * 2);
     CUTEGEN_TRY(CUTEGEN_LAUNCH(call, ${kernel}_prepare, cutegen_dim3(ROWS, 1, 1), cutegen_dim3(256, 1, 1), 0, CUTEGEN_DATA($x_type const, x), CUTEGEN_DATA($w_type const, w), planes_w, (float *)planes_w, (uint32_t *)planes_w, (int64_t)0, 0));
+//! end
 //! end
     struct cutegen_map map_x = boxes_map(call, (void *)CUTEGEN_DATA($x_type const, x), C_IN, IN_W, IN_H, IN_D, N, ROW, BOX_W, $box_step_w, $box_step_h, ROW == 32 ? CUTEGEN_SWIZZLE_64 : CUTEGEN_SWIZZLE_128);
     struct cutegen_map map_y = boxes_map(call, CUTEGEN_DATA($y_type, y), C_OUT, OUT_W, OUT_H, OUT_D, N, 64, USE_W, 1, 1, CUTEGEN_SWIZZLE_128);
@@ -154,7 +158,12 @@ CUTEGEN_PLAN(call)
     int64_t rows = PARTS * N * WALK, pixels = N * WALK, processors = call->device.sm_count;
     CUTEGEN_REQUIRE(call, rows + 1024 < INT32_MAX, "rows of planes are counted in 32 bits");
     uint16_t *planes_x = (uint16_t *)cutegen_workspace(call, rows * CHUNKS_X * ROW * 2);
+//! if joined
+    const struct ready_part *ready = &((struct pooled_call *)call)->ready;
+    uint16_t *planes_w = (uint16_t *)ready->weights;
+//! else
     uint16_t *planes_w = (uint16_t *)cutegen_workspace(call, (int64_t)ROWS * STEPS * ROW * 2);
+//! end
 //! if overlap
     uint32_t flags = CUTEGEN_OVERLAP;
 //! else
@@ -163,16 +172,34 @@ CUTEGEN_PLAN(call)
     struct cutegen_dim one = cutegen_dim3(1, 1, 1);
 //! if narrow
     float *unscale = (float *)planes_w; // not read
-    uint32_t *state = (uint32_t *)planes_w;
+    uint32_t *state = (uint32_t *)planes_w, *lost = state;
+    const uint32_t *tops = state;
     int64_t blocks_x = 0;
+//! else
+//! if joined
+    float *unscale = (float *)(planes_w + (int64_t)ROWS * STEPS * ROW);
+    uint32_t *state = ready->state, *lost = (uint32_t *)unscale + ROWS;
+    const uint32_t *tops = ready->tops;
+    int64_t blocks_x = ready->tops_count;
 //! else
     int64_t blocks_x = cutegen_min(processors * 4, cutegen_ceil_div(cutegen_numel(x), 1024 * EVERY));
     float *unscale = (float *)cutegen_workspace(call, ROWS * 4);
-    uint32_t *state = (uint32_t *)cutegen_workspace(call, (4 + blocks_x + ROWS) * 4);
+    uint32_t *state = (uint32_t *)cutegen_workspace(call, (4 + blocks_x + ROWS) * 4), *lost = state + 4 + blocks_x;
+    const uint32_t *tops = state + 4;
+//! end
     CUTEGEN_REQUIRE(call, cutegen_aligned(x, 16), "x must start on 16 bytes");
 //! end
+//! if joined and not narrow
+    if (blocks_x == 0) {
+        blocks_x = cutegen_min(processors * 4, cutegen_ceil_div(cutegen_numel(x), 1024 * EVERY));
+        uint32_t *found = (uint32_t *)cutegen_workspace(call, blocks_x * 4);
+        CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_largest, cutegen_dim3(blocks_x, 1, 1), cutegen_dim3(256, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, x), found, cutegen_numel(x), (int)blocks_x));
+        tops = found;
+    }
+//! elif not joined
     CUTEGEN_TRY(CUTEGEN_LAUNCH(call, ${kernel}_prepare, cutegen_dim3(blocks_x + ROWS, 1, 1), cutegen_dim3(256, 1, 1), 0, CUTEGEN_DATA($x_type const, x), CUTEGEN_DATA($w_type const, w), planes_w, unscale, state, cutegen_numel(x), (int)blocks_x));
-    CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_split_x, cutegen_dim3(cutegen_ceil_div(pixels, 256) * PARTS, CHUNKS_X, 1), cutegen_dim3(256, 1, 1), one, 0, flags, CUTEGEN_DATA($x_type const, x), planes_x, state, (int)blocks_x, (int)N, $x_strides));
+//! end
+    CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_split_x, cutegen_dim3(cutegen_ceil_div(pixels, 256) * PARTS, CHUNKS_X, 1), cutegen_dim3(256, 1, 1), one, 0, flags, CUTEGEN_DATA($x_type const, x), planes_x, state, (uint32_t const *)tops, (uint32_t const *)lost, (int)blocks_x, (int)N, $x_strides));
 //! if wgmma
     struct cutegen_map map_x = rows_map(call, planes_x, CHUNKS_X * ROW, rows, BOX_P);
     struct cutegen_map map_halo = rows_map(call, planes_x, CHUNKS_X * ROW, rows, HALO > 0 ? HALO : 8);

@@ -4,8 +4,8 @@ using Element = $x_type;
 //! else
 using Element = half_t;
 
-// state[0]: bits of x's largest magnitude; state[1]: compute everything again, in fp32. Behind them: what the blocks
-// that prepare have found, x's largest magnitudes and for each output channel whether its weights lose bits.
+// state[0]: bits of x's largest magnitude; state[1]: compute everything again, in fp32. `tops` and `lost` are what the
+// blocks that prepare have found, x's largest magnitudes and for each output channel whether its weights lose bits.
 __device__ inline int exponent_of(unsigned largest)
 {
     return largest == 0 ? 127 : int(largest >> 23);
@@ -75,7 +75,7 @@ __device__ inline int position_of(int j)
 
 // A warp brings 32 pixels of a chunk of channels: read along the width, written along the channels.
 __global__ void __launch_bounds__(256)
-    ${kernel}_split_x($x_type const *x, uint16_t *planes, unsigned *state, int blocks, int N, int64_t x_n, int64_t x_c, int64_t x_d, int64_t x_h, int64_t x_w)
+    ${kernel}_split_x($x_type const *x, uint16_t *planes, unsigned *state, unsigned const *tops, unsigned const *lost, int blocks, int N, int64_t x_n, int64_t x_c, int64_t x_d, int64_t x_h, int64_t x_w)
 {
     constexpr int VECTORS = ROW / 8; // of a row
     __shared__ Eight staged[8 * 32 * VECTORS];
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(256)
     __shared__ unsigned top_of[8];
     unsigned largest_x = 0;
     for (int i = threadIdx.x; i < blocks; i += 256)
-        largest_x = cute::max(largest_x, state[4 + i]);
+        largest_x = cute::max(largest_x, tops[i]);
 //! else
     if (start >= pixels)
         return;
@@ -158,10 +158,10 @@ __global__ void __launch_bounds__(256)
     if (__any_sync(~0u, bad) && lane == 0)
         atomicOr(&state[1], 1u);
     if (blockIdx.x == 0 && chunk == 0) {
-        unsigned lost = exponent_of(largest_x) != scaled_exponent(largest_x);
+        unsigned again = exponent_of(largest_x) != scaled_exponent(largest_x);
         for (int i = threadIdx.x; i < ROWS; i += 256)
-            lost |= state[4 + blocks + i];
-        if (lost)
+            again |= lost[i];
+        if (again)
             atomicOr(&state[1], 1u);
         if (threadIdx.x == 0)
             state[0] = largest_x;
@@ -182,8 +182,13 @@ __global__ void __launch_bounds__(256)
 
 //! end
 //! if not boxes or not w_there
+//! if not narrow
+constexpr int KEPT = C_EACH * TAPS_D * TAPS_H * TAPS_W <= 8192 ? C_EACH * TAPS_D * TAPS_H * TAPS_W : 0; // weights of a line that stay in shared memory
+//! end
+
 // A line of the product's weights, a block's work: (ROW,STEPS,ROWS), a step for each tap and chunk of channels.
-__device__ inline void split_weights($w_type const *w, uint16_t *planes, float *unscale, unsigned *lost, int line)
+// `kept` is KEPT elements of shared memory.
+__device__ inline void split_weights($w_type const *w, uint16_t *planes, float *unscale, unsigned *lost, [[maybe_unused]] float *kept, int line)
 {
     constexpr int TAPS = TAPS_D * TAPS_H * TAPS_W, EACH = C_EACH * TAPS; // of an output channel
     int const k = line / EACH_K, group = k / (C_OUT / GROUPS);
@@ -200,13 +205,11 @@ __device__ inline void split_weights($w_type const *w, uint16_t *planes, float *
 //! if not narrow
     __shared__ unsigned tops[8], weak_ones;
     unsigned top = 0;
-    constexpr bool KEPT = EACH <= 8192; // in shared memory, in the order of w
-    __shared__ float kept[KEPT ? EACH : 1];
     for (int i = threadIdx.x; i < EACH; i += 256) {
         float const v = mW(i % TAPS, i / TAPS);
         top = cute::max(__float_as_uint(fabsf(v)), top);
-        if constexpr (KEPT)
-            kept[i] = v;
+        if constexpr (KEPT > 0)
+            kept[i] = v; // in the order of w
     }
     top = __reduce_max_sync(~0u, top);
     if (threadIdx.x % 32 == 0)
@@ -248,7 +251,7 @@ __device__ inline void split_weights($w_type const *w, uint16_t *planes, float *
         mRow(j, step, line) = there ? mW(at, c) : Element(0.0f);
 //! else
         float v = 0.0f;
-        if constexpr (KEPT)
+        if constexpr (KEPT > 0)
             v = there ? kept[c * TAPS + at] * scale : 0.0f;
         else
             v = there ? mW(at, c) * scale : 0.0f;
@@ -267,6 +270,27 @@ __device__ inline void split_weights($w_type const *w, uint16_t *planes, float *
 //! end
 }
 
+//! if joined
+// The same for a launch that prepares the weights of several convolutions: WEIGHTS_BYTES for each.
+__device__ inline void join_weights($w_type const *w, unsigned char *memory, float *kept, int line)
+{
+    float *unscale = reinterpret_cast<float *>(memory + int64_t(ROWS) * STEPS * ROW * 2);
+    split_weights(w, reinterpret_cast<uint16_t *>(memory), unscale, reinterpret_cast<unsigned *>(unscale + ROWS), kept, line);
+}
+
+//! if not narrow
+// What comes before the planes of x, where no launch before has found its largest magnitude.
+__global__ void __launch_bounds__(256)
+    ${kernel}_largest(float const *x, unsigned *tops, int64_t count, int blocks)
+{
+//! if overlap
+    cutegen_wait_for_earlier();
+    cutegen_let_next_begin();
+//! end
+    largest_of(x, tops, count, blockIdx.x, blocks);
+}
+//! end
+//! else
 // What comes before the planes of x: blocks for each output channel's weights, the others for x's largest magnitude.
 __global__ void __launch_bounds__(256)
     ${kernel}_prepare($x_type const *x, $w_type const *w, uint16_t *planes, float *unscale, unsigned *state, int64_t count, int blocks)
@@ -275,10 +299,11 @@ __global__ void __launch_bounds__(256)
     cutegen_let_next_begin();
 //! end
 //! if narrow
-    split_weights(w, planes, unscale, state, blockIdx.x);
+    split_weights(w, planes, unscale, state, nullptr, blockIdx.x);
 //! else
+    __shared__ float kept[KEPT > 0 ? KEPT : 1];
     if (blockIdx.x >= blocks) {
-        split_weights(w, planes, unscale, state + 4 + blocks, blockIdx.x - blocks);
+        split_weights(w, planes, unscale, state + 4 + blocks, kept, blockIdx.x - blocks);
     } else {
         largest_of(x, state + 4, count, blockIdx.x, blocks);
         if (blockIdx.x == 0 && threadIdx.x == 0)
@@ -286,4 +311,5 @@ __global__ void __launch_bounds__(256)
     }
 //! end
 }
+//! end
 //! end

@@ -115,6 +115,9 @@ __global__ void __launch_bounds__(256)
 //! if not narrow
     float const unscale_x = unscale_of_x(state);
 //! end
+//! if noted
+    unsigned mine = 0;
+//! end
     CUTE_UNROLL
     for (int i = 0; i < size(sum); ++i) {
         int const line = k0 + int(get<0>(tCcC(i))), k = line / EACH_K;
@@ -131,7 +134,14 @@ __global__ void __launch_bounds__(256)
         float const result = ${kernel}_finish(acc$finish);
         mY(p, k, n) = $y_type(result);
 //! else
-        mY(p, k, n) = $y_type(acc);
+        float const result = acc;
+        mY(p, k, n) = $y_type(result);
+//! end
+//! if noted
+        mine = cute::max(mine, magnitude_of(result));
 //! end
     }
+//! if noted
+    note_top(top, mine);
+//! end
 }

@@ -185,6 +185,9 @@ __global__ void __launch_bounds__(384, 1)
         Tensor m$X = make_tensor(make_gmem_ptr($x), make_shape(N, Int<C_OUT>{}, Int<PIXELS>{}), make_stride($n, $k, $p)); // (N,C_OUT,PIXELS)
 //! end
 //! end
+//! if noted and not split_sums
+        unsigned mine = 0; // the largest magnitude that this thread has stored
+//! end
         Turn<STAGES_P> at_p = {0, 0};
         Turn<STAGES_W> at_w = {0, 0};
         int s = 0; // tap of the slot of pixels
@@ -368,6 +371,9 @@ __global__ void __launch_bounds__(384, 1)
                 if (lane == 0)
                     tma_store_wait<1>(); // the one before the last has left shared memory
                 __syncwarp();
+//! if noted
+                unsigned here = 0; // as `mine`, if all of this part is stored
+//! end
                 CUTE_UNROLL
                 for (int i = 0; i < 16; i += 2) {
                     int const q = i / 2 % 2, row = lane / 4 + q * 8, from = part % 4 * 16 + i, piece = part / 4;
@@ -380,6 +386,9 @@ __global__ void __launch_bounds__(384, 1)
 //! else
                         result[e] = acc;
 //! end
+//! if noted
+                        here = cute::max(here, k0 + row < C_OUT ? magnitude_of(result[e]) : 0);
+//! end
                     }
                     *reinterpret_cast<float2 *>(&sY(row, i / 4 * 8 + lane % 4 * 2, part % 2)) = make_float2(result[0], result[1]);
                 }
@@ -387,15 +396,23 @@ __global__ void __launch_bounds__(384, 1)
                 __syncwarp();
                 Place const to = place_of(pixel0 + part * 32, phase, N), end = place_of(pixel0 + part * 32 + 31, phase, N);
                 bool const whole = to.p >= 0 && to.p % RUN_P % 4 == 0 && end.n == to.n && end.p == to.p + 31 && to.p / RUN_P == end.p / RUN_P;
+//! if noted
+                mine = whole ? cute::max(mine, here) : mine;
+//! end
                 if (k0 < C_OUT && whole) { // nothing wholly outside may be stored by TMA
                     if (lane == 0)
                         SM90_TMA_STORE_4D::copy(&map_y, &sY(0, 0, part % 2), to.p % RUN_P, to.p / RUN_P, k0, to.n);
                 } else if (k0 < C_OUT) {
-                    Place const mine = place_of(pixel0 + part * 32 + lane, phase, N);
+                    Place const to = place_of(pixel0 + part * 32 + lane, phase, N);
                     CUTE_UNROLL
-                    for (int i = 0; mine.p >= 0 && i < 16; ++i)
-                        if (k0 + i < C_OUT)
-                            mY(mine.p, k0 + i, mine.n) = sY(i, lane, part % 2);
+                    for (int i = 0; to.p >= 0 && i < 16; ++i) {
+                        if (k0 + i < C_OUT) {
+                            mY(to.p, k0 + i, to.n) = sY(i, lane, part % 2);
+//! if noted
+                            mine = cute::max(mine, magnitude_of(sY(i, lane, part % 2)));
+//! end
+                        }
+                    }
                 }
                 if (lane == 0)
                     tma_store_arrive();
@@ -478,8 +495,12 @@ __global__ void __launch_bounds__(384, 1)
                     CUTE_UNROLL
                     for (int i = 0; i < 16; ++i) {
                         int const at = part * 32 + lane - int((odd + i * unsigned(PIXELS)) % 32);
-                        if (at >= 0 && at < length && k0 + i < C_OUT)
+                        if (at >= 0 && at < length && k0 + i < C_OUT) {
                             line[int64_t(i) * PIXELS + at] = $y_type(result[i]);
+//! if noted
+                            mine = cute::max(mine, magnitude_of(result[i]));
+//! end
+                        }
                     }
 //! else
                     CUTE_UNROLL
@@ -490,9 +511,12 @@ __global__ void __launch_bounds__(384, 1)
                         if (at >= 0 && at < length && k < C_OUT) {
 //! if late
                             float const result = ${kernel}_late(acc$finish);
-                            line[int64_t(i) * PIXELS + at] = $y_type(result);
 //! else
-                            line[int64_t(i) * PIXELS + at] = $y_type(acc);
+                            float const result = acc;
+//! end
+                            line[int64_t(i) * PIXELS + at] = $y_type(result);
+//! if noted
+                            mine = cute::max(mine, magnitude_of(result));
 //! end
                         }
                     }
@@ -507,9 +531,12 @@ __global__ void __launch_bounds__(384, 1)
                         if (k < C_OUT) {
 //! if late
                             float const result = ${kernel}_late(acc$finish);
-                            mY(p, k, n) = $y_type(result);
 //! else
-                            mY(p, k, n) = $y_type(acc);
+                            float const result = acc;
+//! end
+                            mY(p, k, n) = $y_type(result);
+//! if noted
+                            mine = cute::max(mine, magnitude_of(result));
 //! end
                         }
                     }
@@ -579,8 +606,12 @@ __global__ void __launch_bounds__(384, 1)
 //! end
                     CUTE_UNROLL
                     for (int i = 0; i < 16 / EACH_K; ++i)
-                        if (k0 / EACH_K + i < C_OUT)
+                        if (k0 / EACH_K + i < C_OUT) {
                             mY(p, k0 / EACH_K + i, n) = $y_type(value[i]);
+//! if noted
+                            mine = cute::max(mine, magnitude_of(value[i]));
+//! end
+                        }
                 }
             }
 //! else
@@ -605,8 +636,12 @@ __global__ void __launch_bounds__(384, 1)
                     }
                     CUTE_UNROLL
                     for (int i = 0; i < 16; ++i)
-                        if (k0 + i < C_OUT)
+                        if (k0 + i < C_OUT) {
                             mY(p, k0 + i, n) = $y_type(result[i]);
+//! if noted
+                            mine = cute::max(mine, magnitude_of(result[i]));
+//! end
+                        }
 //! else
                     CUTE_UNROLL
                     for (int i = 0; i < 16; ++i) {
@@ -615,9 +650,12 @@ __global__ void __launch_bounds__(384, 1)
                         if (k < C_OUT) {
 //! if late
                             float const result = ${kernel}_late(acc$finish);
-                            mY(p, k, n) = $y_type(result);
 //! else
-                            mY(p, k, n) = $y_type(acc);
+                            float const result = acc;
+//! end
+                            mY(p, k, n) = $y_type(result);
+//! if noted
+                            mine = cute::max(mine, magnitude_of(result));
 //! end
                         }
                     }
@@ -630,6 +668,9 @@ __global__ void __launch_bounds__(384, 1)
 //! end
             __syncwarp(); // wgmma is for whole warps
         }
+//! if noted and not split_sums
+        note_top(top, mine);
+//! end
 //! if turns and not single
         if (half == 0)
             asm volatile("bar.sync 1, 256;" ::: "memory"); // take up the last arrival

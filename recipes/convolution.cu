@@ -37,6 +37,8 @@
 //! fact w_last: weights lie channels last
 //! fact y_last: so does the result
 //! fact w_there: weights lie as the product reads them
+//! fact joined: one launch before the first prepares the weights of several convolutions (compose/joined_weights.h)
+//! fact noted: a convolution behind it wants the largest magnitude of the result
 //! fact sampled: x is so large that its largest magnitude is taken from a sample
 //!
 //! step columns: compute four results of eight rows per thread
@@ -139,6 +141,9 @@ constexpr int CHUNKS = C_EACH / CHANNELS; // that a result needs: those of its g
 constexpr int CHUNKS = CHUNKS_X; // that a result needs
 //! end
 constexpr int STEPS = TAPS_D * TAPS_H * WALK_TAPS_W * CHUNKS; // rows of an output channel's weights
+//! if joined
+constexpr int64_t WEIGHTS_BYTES = (int64_t(ROWS) * (STEPS * ROW * 2 + 8) + 255) / 256 * 256; // planes, two numbers for each line
+//! end
 //! if sampled
 constexpr int EVERY = 16, TOP = 10; // of 16 blocks one is searched for the largest magnitude, which becomes 2^TOP
 //! else

@@ -223,6 +223,48 @@ static void several_products_are_parts_of_one_file(void **state)
     }
 }
 
+/* A convolution's weights need no launch of its own, nor does the largest magnitude of its x, where
+ * the convolution before says it. */
+static void weights_of_several_convolutions_are_prepared_by_one_launch(void **state)
+{
+    static const struct {
+        const char *task, *has[5], *lacks[3];
+    } rows[] = {
+        {"conv_pair@sm_90a",
+         {"part_1::join_weights(w1, weights, kept, line);", "note_top(top, mine);",
+          "ready1 = {weights1, state + 0, state + 32, state + 128, (int)tops};",
+          "ready2 = {weights2, state + 64, state + 96, state + 32, 32};",
+          "WEIGHTS_BYTES_2 = (int64_t(ROWS_2) *"},
+         {"conv_pair_1_prepare", "conv_pair_2_prepare"}},
+        {"conv_pair_last@sm_90a",
+         {"part_2::join_weights(w2, weights, kept, line);",
+          "ready2 = {weights2, state + 64, state + 96, 0, 0};"},
+         {"_prepare(", "note_top(", "_largest("}},
+        /* one convolution has planes: nothing to join */
+        {"two_convs@sm_90a", {"part_2::two_convs_2_prepare, "}, {"prepare_weights_1", "note_top("}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct bench b;
+        struct text source;
+        const char *joined, *part;
+
+        bench_open(&b, rows[i].task);
+        b.predicted = true;
+        source = bench_synthesize(&b);
+        for (int k = 0; k < 5 && rows[i].has[k]; k++)
+            if (!strstr(source.data, rows[i].has[k]))
+                fail_msg("%s: no '%s' in:\n%s", rows[i].task, rows[i].has[k], source.data);
+        for (int k = 0; k < 3 && rows[i].lacks[k]; k++)
+            assert_null(strstr(source.data, rows[i].lacks[k]));
+        joined = strstr(source.data, "CUTEGEN_LAUNCH(call, prepare_weights_1, ");
+        part = strstr(strstr(source.data, "CUTEGEN_PLAN(call)"), "do_part_1(");
+        assert_true(part && (!joined || joined < part));
+        bench_close(&b);
+    }
+}
+
 static void attention_refuses_calls_it_was_not_written_for(void **state)
 {
     static const char *const wants[][2] = {
@@ -313,6 +355,7 @@ int main(void)
         cmocka_unit_test(more_arguments_than_a_launch_takes_are_not_pointwise),
         cmocka_unit_test(the_plain_kernel_says_what_the_graph_says),
         cmocka_unit_test(several_products_are_parts_of_one_file),
+        cmocka_unit_test(weights_of_several_convolutions_are_prepared_by_one_launch),
         cmocka_unit_test(attention_refuses_calls_it_was_not_written_for),
         cmocka_unit_test(a_prompt_gets_a_worked_example_for_any_task),
         cmocka_unit_test(another_operator_is_the_example_where_the_nearest_would_be_the_answer),

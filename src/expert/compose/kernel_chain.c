@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "expert/compose/format_source.h"
+#include "expert/compose/joined_weights.h"
 #include "expert/compose/launch_order.h"
 #include "expert/match/size_constants.h"
 
@@ -233,7 +234,8 @@ struct file {
     struct text includes[CHAIN_INCLUDES];
     int include_count, form_count;
     bool overlap, clears; /* launches overlap; parts clear memory */
-    uint64_t *literal;    /* size_constants.h */
+    struct joined joined;
+    uint64_t *literal; /* size_constants.h */
     struct buf out;
     struct arena *a;
 };
@@ -266,16 +268,22 @@ static void put_plan(struct file *f, struct text plan, const char *prefix, int n
 static bool compose_forms(struct file *f, unsigned steps, struct error *err)
 {
     const struct chain *c = f->c;
+    unsigned taken[PARTS_MAX] = {0};
     int first = -1;
 
+    for (int i = 0; i < c->p->count; i++)
+        if (c->p->at[i].form == i)
+            taken[i] = steps_for(c, i, steps);
+    joined_find(c->p, c->recipe, taken, &f->joined);
     for (int i = 0; i < c->p->count; i++) {
         struct text source;
 
         if (c->p->at[i].form != i)
             continue;
-        if (!recipe_compose(&c->recipe[i], c->p->at[i].match.scope, steps_for(c, i, steps), f->a,
+        if (!recipe_compose(&c->recipe[i], joined_scope(&f->joined, i, f->a), taken[i], f->a,
                             &source, err))
             return false;
+        f->joined.suffix[i] = "";
         source = size_constants_pass(c->p->at[i].g, "task", source, f->a, f->literal);
         f->s[i] = take_apart(source);
         f->form_count++;
@@ -289,8 +297,10 @@ static bool compose_forms(struct file *f, unsigned steps, struct error *err)
             f->s[i].head = f->s[i].helpers = (struct text){"", 0};
         } else {
             f->s[i] = take_apart(renamed(source, &f->s[i], i + 1, f->a));
+            f->joined.suffix[i] = arena_printf(f->a, "_%d", i + 1);
         }
     }
+    f->joined.spaces = f->form_count > 1;
     return true;
 }
 
@@ -379,6 +389,7 @@ static void put_device(struct file *f)
         else
             put(f, body[i]);
     }
+    joined_put_kernels(&f->joined, f->a, &f->out);
     buf_puts(&f->out, "#endif\n\n");
 }
 
@@ -463,8 +474,13 @@ static void put_part(struct file *f, int i)
         buf_puts(&f->out, "call->out[0]");
     for (int k = 0; k < part->g->in_count; k++)
         buf_printf(&f->out, "%s%s", k ? ", " : "", part_tensor(f->c->p, part->from[k], f->a));
-    buf_printf(&f->out, "};\n    %sdo_part_%d(call, &pool, in%d, %s)%s;\n",
-               last ? "return " : "CUTEGEN_TRY(", part->form + 1, i + 1, result, last ? "" : ")");
+    buf_puts(&f->out, "};\n");
+    joined_put_ready(&f->joined, i, &f->out);
+    buf_printf(&f->out, "    %sdo_part_%d(call, &pool, in%d, %s", last ? "return " : "CUTEGEN_TRY(",
+               part->form + 1, i + 1, result);
+    if (f->joined.count)
+        buf_printf(&f->out, ", ready%d", i + 1);
+    buf_puts(&f->out, last ? ");\n" : "));\n");
     if (!last)
         put_release(f, i);
 }
@@ -485,11 +501,14 @@ static void put_pool(struct file *f)
     if (f->clears)
         buf_puts(&f->out, "    char *clear; // cleared before the first launch, and not used yet\n"
                           "    int64_t clear_bytes;\n");
-    buf_puts(&f->out, "};\n"
-                      "struct pooled_call {\n"
-                      "    struct cutegen_call call; // first: a part's plan sees this alone\n"
-                      "    struct workspace_pool *pool;\n"
-                      "};\n\n");
+    buf_puts(&f->out, "};\n\n");
+    joined_put_type(&f->joined, &f->out);
+    buf_printf(&f->out,
+               "struct pooled_call {\n"
+               "    struct cutegen_call call; // first: a part's plan sees this alone\n"
+               "    struct workspace_pool *pool;\n%s"
+               "};\n\n",
+               f->joined.count ? "    struct ready_part ready;\n" : "");
 }
 
 /* What plans of chains share: workspace by owner, results between parts. */
@@ -585,16 +604,17 @@ static void put_host(struct file *f)
         buf_printf(&f->out,
                    "static int do_part_%d(struct cutegen_call *task, struct workspace_pool *pool,\n"
                    "                     const struct cutegen_tensor *reads, struct cutegen_tensor "
-                   "*makes)\n"
+                   "*makes%s)\n"
                    "{\n"
-                   "    struct pooled_call mine = {*task, pool};\n"
+                   "    struct pooled_call mine = {*task, pool%s};\n"
                    "    struct cutegen_call *call = &mine.call;\n"
                    "    call->in = reads;\n"
                    "    call->in_count = %d;\n"
                    "    call->out = makes;\n"
                    "    call->out_count = 1;\n"
                    "    give_back(pool, SCRATCH);\n\n",
-                   i + 1, p->at[i].g->in_count);
+                   i + 1, f->joined.count ? ", struct ready_part given" : "",
+                   f->joined.count ? ", given" : "", p->at[i].g->in_count);
         put_plan(f, f->s[i].plan,
                  arena_printf(f->a, "%s_", scope_get(p->at[i].match.scope, "kernel")), i + 1);
         buf_puts(&f->out, "\n");
@@ -605,6 +625,7 @@ static void put_host(struct file *f)
         buf_puts(&f->out, "    pool.clear = (char *)cutegen_workspace(call, CLEAR_BYTES);\n"
                           "    pool.clear_bytes = CLEAR_BYTES;\n"
                           "    CUTEGEN_TRY(cutegen_memset(call, pool.clear, 0, CLEAR_BYTES));\n");
+    joined_put_launches(&f->joined, &f->out);
     for (int i = 0; i < p->count; i++)
         put_part(f, i);
     buf_puts(&f->out, "}\n#endif\n");
