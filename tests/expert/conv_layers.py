@@ -55,6 +55,14 @@ ROWS = (
         "pass",
     ),
     (
+        "more weights than one launch takes",
+        "self.all = nn.ModuleList(nn.Conv2d(32, 32, 3, 1, 1) for _ in range(29))",
+        "for conv in self.all:\n            x = x + F.relu(conv(x))\n        return x",
+        "1, 32, 20, 20",
+        "",
+        "pass",
+    ),
+    (
         "a maximum over windows between",
         "self.a, self.b = nn.Conv2d(16, 32, 3, 1, 1), nn.Conv2d(32, 32, 3, 1, 1)",
         "return self.b(F.max_pool2d(self.a(x), 3, 2, 1))",
