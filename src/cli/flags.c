@@ -275,13 +275,38 @@ static void help_flag(FILE *out, const char *name, const char *value, const char
     buf_release(&b);
 }
 
+/* Where a line that starts with blanks goes on: below what stands behind its last gap. */
+static int hang_of(struct text line)
+{
+    size_t hang = 0;
+
+    for (size_t i = 1; i < line.len; i++)
+        if (line.data[i] != ' ' && line.data[i - 1] == ' ' && (i < 2 || line.data[i - 2] == ' '))
+            hang = i;
+    return (int)hang;
+}
+
+/* Lines of a paragraph flow together. One that starts with a blank stands for itself. */
 static void help_text(FILE *out, const char *help)
 {
     struct text rest = text_of(help), line;
+    struct buf paragraph = buf_init(64 << 10);
+    bool more;
 
     fputc('\n', out);
-    while (text_next_line(&rest, &line))
-        print_help(out, line.data, line.len, 0, 0);
+    do {
+        more = text_next_line(&rest, &line);
+        if (more && line.len && line.data[0] != ' ') {
+            buf_printf(&paragraph, "%s%.*s", paragraph.len ? " " : "", (int)line.len, line.data);
+            continue;
+        }
+        if (paragraph.len)
+            print_help(out, paragraph.data, paragraph.len, 0, 0);
+        buf_clear(&paragraph);
+        if (more)
+            print_help(out, line.data, line.len, 0, hang_of(line));
+    } while (more);
+    buf_release(&paragraph);
 }
 
 void help_command(const struct command *c, FILE *out)

@@ -30,6 +30,15 @@ while IFS= read -r name; do
     ok "docs/commands.md has $name" $?
 done <<<"$commands"
 
+# A line ends where the next word would not fit, or a paragraph ends; what is indented stands for itself.
+ragged=$(while IFS= read -r name; do
+    # shellcheck disable=SC2086  # two words are two arguments
+    "$program" help $name | sed '1,/^$/d; /^Flags/,$d' |
+        awk '/^[^ ]/ { if (before && before + 1 + length($1) <= 80) print; before = length($0); next } { before = 0 }'
+done <<<"$commands")
+[ -z "$ragged" ]
+ok "paragraphs of help fill their lines" $?
+
 switches=$("$program" help eval | grep -o -- '--\[no-\][a-z-]*' | sort)
 [ -n "$switches" ] && [ -z "$(uniq -d <<<"$switches")" ]
 ok "each switch has its own name" $?
