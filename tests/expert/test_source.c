@@ -73,6 +73,8 @@ static const struct source_case {
      {"A + l % a_count2 * int64_t(a_l2) + l / a_count2 % a_count1 * int64_t(a_l1) + ",
       "l / b_count2 / b_count1 * int64_t(b_l0)", "CUTEGEN_AT(float const, A, A->strides[2] * 4)",
       "the shape of A is written into the kernel", "L == B->shape[0] * B->shape[3] * B->shape[1]"}},
+    {"merged_pieces", /* a count of two dimensions is one argument */
+     {"(int)(A->shape[1] * A->shape[2])"}},
     {"layer_norm",
      {"rsqrtf(part_scale.value / count + 1e-05f)",
       "(x - row_mean) * row_scale * norm_weight + norm_bias",

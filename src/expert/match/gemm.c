@@ -280,7 +280,7 @@ static const char *batch_pieces(struct gemm *q, struct signature *sig, const str
             text = arena_printf(q->a, "%s + %s * int64_t(%s)", text, at, stride);
         if (i > 0) {
             buf_printf(&sig->params, ", int %s", count);
-            buf_printf(&sig->args, ", (int)%s", piece_size(q, tensor, o));
+            buf_printf(&sig->args, ", (int)(%s)", piece_size(q, tensor, o));
             rest = arena_printf(q->a, "%s / %s", rest, count);
         }
     }
