@@ -146,6 +146,9 @@ class Tracer(Mode):
             op, args = "aten.index.Tensor", (args[0], self._places([args[1]]))
         if name == "select" and self.place is not None:
             op, args, self.place = "aten.index.Tensor", (args[0], [None] * (args[1] % args[0].dim()) + [self.place]), None
+        if name == "prelu" and args[0].dim() > 2 and args[1].numel() > 1:  # a weight per channel, which is not the last
+            with self:
+                args = (args[0], args[1].view(1, -1, *[1] * (args[0].dim() - 2)))
         if places:
             op = _returning(func.overloadpacket, func)
         node = Node(

@@ -107,7 +107,31 @@ class NumbersRead(unittest.TestCase):
             self.assertTrue(self.description(expression)["graph_exact"], expression)
 
 
+PRELU = """import torch
+import torch.nn as nn
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.f = nn.PReLU(9)
+    def forward(self, x):
+        return self.f(x)
+def get_inputs():
+    return [torch.randn(SHAPE)]
+def get_init_inputs():
+    return []
+"""
+
+
 class Overloads(unittest.TestCase):
+    def test_a_weight_per_channel_stands_at_the_channels(self) -> None:
+        for shape, wanted in (("4, 9, 9", [1, 9, 1]), ("2, 9, 5, 9", [1, 9, 1, 1])):
+            with tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder) / "task.py"
+                path.write_text(PRELU.replace("SHAPE", shape))
+                graph = Loaded({"task": str(path)}).description()["graph"]
+            prelu = next(n for n in graph if "prelu" in n["op"])
+            self.assertEqual(graph[prelu["args"][1]["node"]]["shape"], wanted)
+
     def test_a_number_is_no_tensor(self) -> None:
         seen = []
 

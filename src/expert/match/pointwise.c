@@ -127,11 +127,6 @@ static bool collect(struct fused *f, const struct node *n, struct match *out)
         return collect_scaling(f, n, out);
     if (strstr(n->op, "batch_norm"))
         return collect_norm(f, n, out);
-    if (graph_op_is(n, "aten.prelu") && graph_arg(f->g, n, 1) &&
-        tensor_numel(&graph_arg(f->g, n, 1)->t) > 1) {
-        f->special[at] = "$0 > 0.0f ? $0 : $1 * $0";
-        return channel_leaf(f, n, 1, out) && collect(f, graph_arg(f->g, n, 0), out);
-    }
     if (!expr_knows(n, f->a))
         return match_no(out, f->a, "%s is not a pointwise operator it knows with these arguments",
                         n->op);
