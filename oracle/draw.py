@@ -70,6 +70,9 @@ def redraw(tensor: torch.Tensor, known: Known, distribution: str, generator: tor
             round_some(values, generator)
         if distribution in ("normal", "wide", "zeros"):
             reach_ends(values, "normal" if known.no_ties else distribution, generator)
+    # No zero has a sign: PyTorch does not promise which of two zeros a maximum or a clamp gives, and one divided by it is
+    # another infinity.
+    values.add_(0.0)
     if known.unit_rows:
         values = values.abs() + 1e-6
         values = values / values.sum(-1, keepdim=True)

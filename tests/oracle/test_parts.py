@@ -18,6 +18,8 @@ from meter import Meter  # noqa: E402
 
 from oracle import compare_parts, ends, fingerprint  # noqa: E402
 from oracle.compare import passes  # noqa: E402
+from oracle.draw import redraw  # noqa: E402
+from oracle.facts import Known  # noqa: E402
 from oracle.fault import Fault, no_memory  # noqa: E402
 from oracle.session import Session  # noqa: E402
 
@@ -262,6 +264,13 @@ class Draws(unittest.TestCase):
                     ends.round_some(values, generator)
                     ends.clear_some(values, generator)
                 self.assertLess(meter.peak, 12 * ends.PIECE, (shape, distribution))
+
+    def test_many_zeros_are_drawn_and_none_has_a_sign(self) -> None:
+        for known in (Known(), Known(domain="range", low=-2.0, high=1.0), Known(upper=True)):
+            values = redraw(torch.ones(64, 64), known, "zeros", torch.Generator().manual_seed(1))
+            zeros = values[values == 0]
+            self.assertGreater(len(zeros), 999)
+            self.assertFalse(zeros.signbit().any(), known)
 
     def test_nothing_has_no_ends(self) -> None:
         for shape in ((3, 0), (0,), (0, 4), ()):
