@@ -12,6 +12,17 @@ __device__ inline void every_result($params)
 //! if noted
     unsigned mine = 0;
 //! end
+//! if chained and hands
+    unsigned bad = 0;
+    int const seat = threadIdx.x % 32, seats = 32;
+//! include conv_bound
+    float const scale_of_behind = scale_behind(bound);
+    if (behind.there) {
+        zeros_behind(behind, planes_behind, start, step, N);
+        if (start / 32 == 0)
+            tell_behind(behind, words, bound);
+    }
+//! end
     auto const one = [&](int p, int k, int n) {
         float const acc = convolve(x, w, n, k, p, x_n, x_c, x_d, x_h, x_w);
 //! if epilogue
@@ -24,6 +35,10 @@ __device__ inline void every_result($params)
 //! if noted
         mine = cute::max(mine, magnitude_of(result));
 //! end
+//! if chained and hands
+        if (behind.there)
+            hand_one(behind, planes_behind, n, p, k, result, scale_of_behind, N, bad);
+//! end
     };
     if (all + step < int64_t(1) << 32) { // divisions of 32 bits take a third of the time
 #pragma unroll 1
@@ -34,7 +49,13 @@ __device__ inline void every_result($params)
         for (int64_t i = start; i < all; i += step)
             one(int(i % PIXELS), int(i / PIXELS % C_OUT), int(i / PIXELS / C_OUT));
     }
-//! if noted and tensor
+//! if chained and hands
+    if (behind.there)
+        doubt_behind(behind, words, bad);
+//! end
+//! if chained and hands
+    note_top(words + behind.noted, mine);
+//! elif noted and tensor
     note_top(top, mine);
 //! elif noted
     __shared__ unsigned tops[8]; // there are many blocks: a block's largest first

@@ -23,6 +23,19 @@ __device__ inline float unscale_of_x(unsigned const *state)
 {
     return power_of_two(scaled_exponent(state[0]) - 127 - TOP);
 }
+//! if chained and handed
+// For a whole warp: must everything be computed in fp32? Planes that came with x are not good enough either where their
+// largest element lies far below what their scale allows: then `state[2]` words before are 32 places for that element.
+__device__ inline bool planes_are_bad(unsigned const *state)
+{
+    constexpr int TOO_LOOSE = 12;
+    unsigned const before = state[2], bad = state[1];
+    if (before == 0)
+        return bad != 0;
+    unsigned const top = __reduce_max_sync(~0u, state[int(threadIdx.x % 32) - int(before)]);
+    return bad != 0 || (top != 0 && int(state[0] >> 23) - TOP + 14 - int(top >> 23) > TOO_LOOSE);
+}
+//! end
 
 // The largest magnitude of a block's share of x, or of every EVERY-th 1024 elements of it, to tops[block].
 __device__ inline void largest_of(float const *x, unsigned *tops, int64_t count, int block, int blocks)
@@ -205,8 +218,15 @@ __device__ inline void split_weights($w_type const *w, uint16_t *planes, float *
 //! if not narrow
     __shared__ unsigned tops[8], weak_ones;
     unsigned top = 0;
+//! if chained and hands
+    __shared__ float norms[8];
+    float norm = 0.0f; // the sum of magnitudes
+//! end
     for (int i = threadIdx.x; i < EACH; i += 256) {
         float const v = mW(i % TAPS, i / TAPS);
+//! if chained and hands
+        norm += fabsf(v);
+//! end
         top = cute::max(__float_as_uint(fabsf(v)), top);
         if constexpr (KEPT > 0)
             kept[i] = v; // in the order of w
@@ -214,9 +234,23 @@ __device__ inline void split_weights($w_type const *w, uint16_t *planes, float *
     top = __reduce_max_sync(~0u, top);
     if (threadIdx.x % 32 == 0)
         tops[threadIdx.x / 32] = top;
+//! if chained and hands
+    for (int i = 16; i > 0; i /= 2)
+        norm += __shfl_xor_sync(~0u, norm, i);
+    if (threadIdx.x % 32 == 0)
+        norms[threadIdx.x / 32] = norm;
+//! end
     if (threadIdx.x == 0)
         weak_ones = 0;
     __syncthreads();
+//! if chained and hands
+    if (threadIdx.x == 0) {
+        norm = 0.0f;
+        for (int i = 0; i < 8; ++i)
+            norm += norms[i];
+        lost[ROWS + line] = __float_as_uint(norm);
+    }
+//! end
     for (int i = 0; i < 8; ++i)
         top = cute::max(tops[i], top);
     float const scale = power_of_two(14 - (scaled_exponent(top) - 127));

@@ -30,6 +30,9 @@ struct joined {
     const char *suffix[PARTS_MAX];
     bool spaces;
     int x_part; /* whose x the launch looks at, or -1 */
+    /* Planes that a part writes for another (handed_planes.h): which, plus one, or 0; the forms. */
+    int reader[PARTS_MAX], writer[PARTS_MAX];
+    bool hands[PARTS_MAX], handed[PARTS_MAX], hands_some;
 };
 
 /* Which parts are joined; steps[i] are those of form i. */
@@ -43,5 +46,17 @@ void joined_put_kernels(const struct joined *j, struct arena *a, struct buf *out
 void joined_put_type(const struct joined *j, struct buf *out);
 void joined_put_launches(const struct joined *j, struct buf *out);
 void joined_put_ready(const struct joined *j, int part, struct buf *out);
+
+/* The tensor that a part reads as its "x_index" or "w_index": as part.from says it. */
+int joined_from(const struct joined *j, int part, const char *what);
+/* The convolution whose largest magnitude is that of a tensor, or bounds it; or -1. Maxima over
+ * windows have no other elements. */
+int joined_maker(const struct joined *j, int from);
+/* Is the largest magnitude of a part's x there before its first launch, or not needed? */
+bool joined_is_ready(const struct joined *j, int part);
+/* Places in `state`: of a part; of the largest magnitude of its result; behind those of parts. */
+int joined_state(int part);
+int joined_noted(int part);
+int joined_words(const struct joined *j);
 
 #endif

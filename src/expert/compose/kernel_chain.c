@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "expert/compose/format_source.h"
+#include "expert/compose/handed_planes.h"
 #include "expert/compose/joined_weights.h"
 #include "expert/compose/launch_order.h"
 #include "expert/match/size_constants.h"
@@ -46,6 +47,8 @@ bool chain_open(const struct parts *p, struct arena *a, struct chain **out, unsi
 
         if (p->at[i].form != i)
             continue;
+        if (handed_may(p, i))
+            scope_fact(m->scope, "behind");
         if (!recipe_load(m->recipe, a, &c->recipe[i], err) ||
             !recipe_steps(&c->recipe[i], m->scope, &c->possible[i], err) ||
             !recipe_likely(&c->recipe[i], m->scope, &c->likely[i], err))
@@ -475,14 +478,17 @@ static void put_part(struct file *f, int i)
     for (int k = 0; k < part->g->in_count; k++)
         buf_printf(&f->out, "%s%s", k ? ", " : "", part_tensor(f->c->p, part->from[k], f->a));
     buf_puts(&f->out, "};\n");
+    handed_put_planes(&f->joined, i, f->a, &f->out);
     joined_put_ready(&f->joined, i, &f->out);
     buf_printf(&f->out, "    %sdo_part_%d(call, &pool, in%d, %s", last ? "return " : "CUTEGEN_TRY(",
                part->form + 1, i + 1, result);
     if (f->joined.count)
         buf_printf(&f->out, ", ready%d", i + 1);
     buf_puts(&f->out, last ? ");\n" : "));\n");
-    if (!last)
-        put_release(f, i);
+    if (last)
+        return;
+    put_release(f, i);
+    handed_put_release(&f->joined, i, &f->out);
 }
 
 static void put_pool(struct file *f)
@@ -648,6 +654,7 @@ bool chain_compose(const struct chain *c, unsigned steps, bool overlap, struct a
         if (c->p->at[i].form == i)
             put(&f, f.s[i].head);
     buf_puts(&f.out, "\n");
+    handed_put_type(&f.joined, &f.out);
     put_device(&f);
     put_host(&f);
     ok = !f.out.overflowed;
