@@ -10,7 +10,8 @@
 enum {
     OWNERS = 1000,    /* planes belong to OWNERS + the number of the part that reads them */
     LAUNCH_ARGS = 32, /* of a kernel */
-    PRODUCT_ARGS = 9, /* of the product, beside those of the form */
+    PRODUCT_ARGS = 8, /* of the product, beside those of the form; one more where TMA stores */
+    PARTS_ARGS = 3,   /* of the kernel that adds up parts */
     HANDED_ARGS = 3,  /* more of them */
 };
 
@@ -67,14 +68,23 @@ bool handed_may(const struct parts *p, int form)
     return false;
 }
 
-/* Arguments of a form's product, with what handing over takes. */
-static int args_of(const struct scope *s)
+static bool is_taken(const struct recipe *r, unsigned steps, const char *name)
+{
+    for (int i = 0; i < r->step_count; i++)
+        if (strcmp(r->steps[i].name, name) == 0)
+            return steps >> i & 1;
+    return false;
+}
+
+/* Arguments of the kernel that writes a form's results, with what handing over takes. */
+static int args_of(const struct scope *s, const struct recipe *r, unsigned steps)
 {
     int count = 1;
 
     for (const char *c = scope_get(s, "params"); *c; c++)
         count += *c == ',';
-    return count + PRODUCT_ARGS + HANDED_ARGS;
+    count += is_taken(r, steps, "split_sums") ? PARTS_ARGS : PRODUCT_ARGS;
+    return count + is_taken(r, steps, "bulk") + HANDED_ARGS;
 }
 
 /* Is the largest magnitude of what a part adds to its sum there, if it adds something? */
@@ -91,14 +101,6 @@ static bool beside_is_known(const struct joined *j, int part, int *maker)
     return *maker >= 0 || (j->x_part >= 0 && from == joined_from(j, j->x_part, "x_index"));
 }
 
-static bool is_taken(const struct recipe *r, unsigned steps, const char *name)
-{
-    for (int i = 0; i < r->step_count; i++)
-        if (strcmp(r->steps[i].name, name) == 0)
-            return steps >> i & 1;
-    return false;
-}
-
 /* Does this part write planes for the one behind, by the forms' steps? */
 static bool hands_to(const struct joined *j, const struct recipe *recipes, const unsigned *steps,
                      int writer, int reader)
@@ -109,7 +111,8 @@ static bool hands_to(const struct joined *j, const struct recipe *recipes, const
            is_taken(&recipes[of], steps[of], "chained") &&
            is_taken(&recipes[to], steps[to], "chained") &&
            !is_taken(&recipes[of], steps[of], "aligned") && joined_is_ready(j, writer) &&
-           args_of(scope_at(j->p, writer)) <= LAUNCH_ARGS && beside_is_known(j, writer, &maker);
+           args_of(scope_at(j->p, writer), &recipes[of], steps[of]) <= LAUNCH_ARGS &&
+           beside_is_known(j, writer, &maker);
 }
 
 static int64_t parts_of(const struct scope *s)
