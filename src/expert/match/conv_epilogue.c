@@ -216,9 +216,9 @@ static bool is_bounded(const struct conv *q, int others)
         "aten.clamp_min",  "aten.clamp_max",   "aten.maximum",  "aten.minimum",
     };
 
-    for (int i = (int)(q->node - q->g->nodes) + 1; i < q->g->count; i++) {
+    for (int i = 0; i < q->g->count; i++) {
         const struct node *n = &q->g->nodes[i];
-        bool known = !q->seen[i] || leaf_of(q, n) || q->special[i] || n->value ||
+        bool known = !q->seen[i] || n == q->node || leaf_of(q, n) || q->special[i] || n->value ||
                      graph_reshapes(n) || strcmp(n->op, "input") == 0;
 
         for (size_t k = 0; k < ARRAY_LEN(ops); k++)
