@@ -100,7 +100,7 @@ __device__ inline void hand_one(Handed const &to, uint16_t *planes, int n, int p
         return;
     mPlanes(row * (to.chunks * to.row) + at) = hi;
     if (to.channels < to.row) {
-        bad = 1; // nobody looks here at how far below the largest results lie
+        bad = 1; // how far below the largest results lie is not examined here
         mPlanes(row * (to.chunks * to.row) + at + to.channels) = half_t(v - float(hi));
     }
 }

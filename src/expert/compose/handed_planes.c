@@ -68,14 +68,6 @@ bool handed_may(const struct parts *p, int form)
     return false;
 }
 
-static bool is_taken(const struct recipe *r, unsigned steps, const char *name)
-{
-    for (int i = 0; i < r->step_count; i++)
-        if (strcmp(r->steps[i].name, name) == 0)
-            return steps >> i & 1;
-    return false;
-}
-
 /* Arguments of the kernel that writes a form's results, with what handing over takes. */
 static int args_of(const struct scope *s, const struct recipe *r, unsigned steps)
 {
@@ -83,8 +75,8 @@ static int args_of(const struct scope *s, const struct recipe *r, unsigned steps
 
     for (const char *c = scope_get(s, "params"); *c; c++)
         count += *c == ',';
-    count += is_taken(r, steps, "split_sums") ? PARTS_ARGS : PRODUCT_ARGS;
-    return count + is_taken(r, steps, "bulk") + HANDED_ARGS;
+    count += joined_has_step(r, steps, "split_sums") ? PARTS_ARGS : PRODUCT_ARGS;
+    return count + joined_has_step(r, steps, "bulk") + HANDED_ARGS;
 }
 
 /* Is the largest magnitude of what a part adds to its sum there, if it adds something? */
@@ -108,9 +100,9 @@ static bool hands_to(const struct joined *j, const struct recipe *recipes, const
     int of = j->p->at[writer].form, to = j->p->at[reader].form, maker;
 
     return j->has_form[of] && j->has_form[to] && may_hand(j->p, writer, reader) &&
-           is_taken(&recipes[of], steps[of], "chained") &&
-           is_taken(&recipes[to], steps[to], "chained") &&
-           !is_taken(&recipes[of], steps[of], "aligned") && joined_is_ready(j, writer) &&
+           joined_has_step(&recipes[of], steps[of], "chained") &&
+           joined_has_step(&recipes[to], steps[to], "chained") &&
+           !joined_has_step(&recipes[of], steps[of], "aligned") && joined_is_ready(j, writer) &&
            args_of(scope_at(j->p, writer), &recipes[of], steps[of]) <= LAUNCH_ARGS &&
            beside_is_known(j, writer, &maker);
 }

@@ -27,7 +27,7 @@ int joined_from(const struct joined *j, int part, const char *what)
     return j->p->at[part].from[strtol(index, NULL, 10)];
 }
 
-static bool has_step(const struct recipe *r, unsigned steps, const char *name)
+bool joined_has_step(const struct recipe *r, unsigned steps, const char *name)
 {
     for (int i = 0; i < r->step_count; i++)
         if (strcmp(r->steps[i].name, name) == 0)
@@ -38,9 +38,9 @@ static bool has_step(const struct recipe *r, unsigned steps, const char *name)
 /* Does this form bring weights into planes? */
 static bool has_planes(const struct part *form, const struct recipe *r, unsigned steps)
 {
-    return strcmp(form->match.recipe, "convolution") == 0 && has_step(r, steps, "tensor") &&
-           !has_step(r, steps, "direct") &&
-           !(has_step(r, steps, "boxes") && scope_has(form->match.scope, "w_there"));
+    return strcmp(form->match.recipe, "convolution") == 0 && joined_has_step(r, steps, "tensor") &&
+           !joined_has_step(r, steps, "direct") &&
+           !(joined_has_step(r, steps, "boxes") && scope_has(form->match.scope, "w_there"));
 }
 
 static bool is_narrow(const struct joined *j, int part)

@@ -47,6 +47,8 @@ void joined_put_type(const struct joined *j, struct buf *out);
 void joined_put_launches(const struct joined *j, struct buf *out);
 void joined_put_ready(const struct joined *j, int part, struct buf *out);
 
+/* Is the step of this name among these? */
+bool joined_has_step(const struct recipe *r, unsigned steps, const char *name);
 /* The tensor that a part reads as its "x_index" or "w_index": as part.from says it. */
 int joined_from(const struct joined *j, int part, const char *what);
 /* The convolution whose largest magnitude is that of a tensor, or bounds it; or -1. Maxima over
