@@ -19,18 +19,8 @@ __global__ void __launch_bounds__(256)
     }
 //! end
 //! if chained and hands
-    // A warp has 32 pixels of eight channels, which are neighbours in the planes of the convolution behind.
-    constexpr int EIGHTS = (C_OUT + 7) / 8;
-    __shared__ unsigned bounds[8];
-    int const thread = blockIdx.x * 256 + threadIdx.x, pixels = N * PIXELS;
-    int const run = thread / 32 / EIGHTS, k0 = thread / 32 % EIGHTS * 8, own = run * 32 + threadIdx.x % 32;
-    bool const there = own < pixels;
-    int const p = (there ? own : 0) % PIXELS, n = (there ? own : 0) / PIXELS;
+//! include conv_pixels
     Tensor mPart = make_tensor(make_gmem_ptr(partial), make_shape(pitch, Int<ROWS_K>{}, Int<SPLITS>{})); // (pitch,ROWS_K,SPLITS)
-    Tensor mY = make_tensor(make_gmem_ptr(y), make_shape(Int<PIXELS>{}, Int<C_OUT>{}, N), make_stride($y_p, $y_k, int64_t(PIXELS) * C_OUT)); // (PIXELS,C_OUT,N)
-//! each leaf
-    Tensor m$X = make_tensor(make_gmem_ptr($x), make_shape(N, Int<C_OUT>{}, Int<PIXELS>{}), make_stride($n, $k, $p)); // (N,C_OUT,PIXELS)
-//! end
     int const d = p / (OUT_H * OUT_W), h = p / OUT_W % OUT_H, v = p % OUT_W;
     int const pixel = ((n * WALK_D + d) * WALK_H + h) * WALK_W + v; // of the walk
     float sum[8] = {}, result[8];
@@ -40,39 +30,7 @@ __global__ void __launch_bounds__(256)
         for (int i = 0; i < 8; ++i)
             sum[i] += mPart(pixel, cute::min(k0 + i, C_OUT - 1), s);
     }
-    int const seat = threadIdx.x, seats = 256;
-//! include conv_bound
-    if (threadIdx.x % 32 == 0)
-        bounds[threadIdx.x / 32] = bound;
-    __syncthreads();
-    for (int i = 0; i < 8; ++i)
-        bound = cute::max(bound, bounds[i]);
-    CUTE_UNROLL
-    for (int i = 0; i < 8; ++i) {
-        int const k = cute::min(k0 + i, C_OUT - 1);
-        float const acc = sum[i];
-//! if epilogue
-        result[i] = ${kernel}_finish(acc$finish);
-//! else
-        result[i] = acc;
-//! end
-    }
-    unsigned mine = 0;
-    CUTE_UNROLL
-    for (int i = 0; i < 8; ++i)
-        if (there && k0 + i < C_OUT) {
-            mY(p, k0 + i, n) = $y_type(result[i]);
-            mine = cute::max(mine, magnitude_of(result[i]));
-        }
-    note_top(words + behind.noted, mine);
-    if (behind.there) {
-        unsigned bad = 0;
-        zeros_behind(behind, planes_behind, thread, int64_t(gridDim.x) * 256, N);
-        hand_eight(behind, planes_behind, there ? row_behind(behind, n, p, N) : -1, k0, result, scale_behind(bound), bad);
-        doubt_behind(behind, words, bad);
-        if (blockIdx.x == 0 && threadIdx.x < 32)
-            tell_behind(behind, words, bound);
-    }
+//! include conv_eights
 //! else
     int64_t const own = int64_t(blockIdx.x) * 256 + threadIdx.x, all = int64_t(N) * C_OUT * PIXELS;
     int64_t const i = own < all ? own : 0; // whole warps stay

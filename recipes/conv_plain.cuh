@@ -68,7 +68,37 @@ __device__ inline void every_result($params)
 //! end
 }
 
-//! if not tensor
+//! if not tensor and chained and hands
+// What the launch that prepares weights does for these: sums of magnitudes of 256 channels.
+__device__ inline void join_weights($w_type const *w, unsigned char *memory, float *, int line)
+{
+    constexpr int EACH = C_EACH * TAPS_D * TAPS_H * TAPS_W;
+    int const k = line * 256 + threadIdx.x;
+    Tensor mNorm = make_tensor(make_gmem_ptr(reinterpret_cast<float *>(memory)), Int<C_OUT>{}); // (C_OUT)
+//! if transposed
+    Tensor mW = make_tensor(make_gmem_ptr(w), Layout<Shape<Shape<Int<TAPS_D * TAPS_H * TAPS_W>, Int<C_EACH>>, Shape<Int<C_OUT / GROUPS>, Int<GROUPS>>>, Stride<Stride<_1, Int<C_OUT / GROUPS * TAPS_D * TAPS_H * TAPS_W>>, Stride<Int<TAPS_D * TAPS_H * TAPS_W>, Int<C_OUT / GROUPS * C_EACH * TAPS_D * TAPS_H * TAPS_W>>>>{}); // (EACH,C_OUT)
+//! else
+    Tensor mW = make_tensor(make_gmem_ptr(w), Layout<Shape<Int<EACH>, Int<C_OUT>>>{}); // (EACH,C_OUT)
+//! end
+    float norm = 0.0f;
+    for (int i = 0; k < C_OUT && i < EACH; ++i)
+        norm += fabsf(mW(i, k));
+    if (k < C_OUT)
+        mNorm(k) = norm;
+}
+
+__global__ void __launch_bounds__(256)
+    ${kernel}_plain($params)
+{
+//! include conv_pixels
+    float sum[8], result[8];
+    CUTE_UNROLL
+    for (int i = 0; i < 8; ++i)
+        sum[i] = convolve(x, w, n, cute::min(k0 + i, C_OUT - 1), p, x_n, x_c, x_d, x_h, x_w);
+//! include conv_eights
+}
+
+//! elif not tensor
 __global__ void __launch_bounds__(256)
     ${kernel}_plain($params)
 {

@@ -264,6 +264,9 @@ CUTEGEN_PLAN(call)
     }
     return 0;
 //! end
+//! elif chained and hands
+    int64_t warps = cutegen_ceil_div(N * PIXELS, 32) * ((C_OUT + 7) / 8); // with eight channels each
+    return CUTEGEN_LAUNCH(call, ${kernel}_plain, cutegen_dim3(cutegen_ceil_div(warps, 8), 1, 1), cutegen_dim3(256, 1, 1), 0, $args);
 //! else
     return CUTEGEN_LAUNCH(call, ${kernel}_plain, cutegen_dim3(cutegen_min(cutegen_ceil_div(cutegen_numel(y), 256), 1 << 20), 1, 1), cutegen_dim3(256, 1, 1), 0, $args);
 //! end

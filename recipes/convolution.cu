@@ -92,8 +92,7 @@
 //!   needs: wgmma
 //! step chained: let the kernel that makes results write the planes of the convolution behind
 //!   why: One launch less for that convolution, which need not read the results to bring them into planes.
-//!   when: behind
-//!   needs: wgmma
+//!   when: behind and hopper
 //!   likely: never
 //! step overlap: launch each kernel while the one before ends
 //!   why: Programmatic dependent launch hides launch latency and barrier set-up.
@@ -110,6 +109,10 @@ constexpr int TAPS_D = $taps_d, TAPS_H = $taps_h, TAPS_W = $taps_w; // the filte
 constexpr int STRIDE_D = $stride_d, STRIDE_H = $stride_h, STRIDE_W = $stride_w;
 constexpr int PAD_D = $pad_d, PAD_H = $pad_h, PAD_W = $pad_w;
 constexpr int STEP_D = $step_d, STEP_H = $step_h, STEP_W = $step_w; // dilation
+//! if not tensor and chained and hands
+constexpr int ROWS = (C_OUT + 255) / 256; // blocks of the launch that prepares
+constexpr int64_t WEIGHTS_BYTES = (C_OUT * 4 + 255) / 256 * 256; // what it writes
+//! end
 //! if direct
 
 //! include conv_direct

@@ -51,7 +51,7 @@ static bool may_hand(const struct parts *p, int writer, int reader)
 {
     const struct scope *of = scope_at(p, writer), *to = scope_at(p, reader);
 
-    return scope_has(of, "products") && scope_has(to, "products") && !scope_has(of, "narrow") &&
+    return scope_has(to, "products") && !scope_has(of, "narrow") && !scope_has(of, "depthwise") &&
            scope_has(of, "bounded") && !scope_has(of, "interleaved") && !scope_has(of, "y_last") &&
            !scope_has(to, "expand");
 }
@@ -93,18 +93,45 @@ static bool beside_is_known(const struct joined *j, int part, int *maker)
     return *maker >= 0 || (j->x_part >= 0 && from == joined_from(j, j->x_part, "x_index"));
 }
 
+/* A form whose threads compute results by themselves. */
+static bool is_plain(const struct joined *j, const struct recipe *recipes, const unsigned *steps,
+                     int part)
+{
+    int form = j->p->at[part].form;
+
+    return is_convolution(j->p, part) && !joined_has_step(&recipes[form], steps[form], "tensor") &&
+           !scope_has(scope_at(j->p, part), "w_last") && joined_from(j, part, "w_index") >= 0;
+}
+
 /* Does this part write planes for the one behind, by the forms' steps? */
 static bool hands_to(const struct joined *j, const struct recipe *recipes, const unsigned *steps,
                      int writer, int reader)
 {
     int of = j->p->at[writer].form, to = j->p->at[reader].form, maker;
 
-    return j->has_form[of] && j->has_form[to] && may_hand(j->p, writer, reader) &&
-           joined_has_step(&recipes[of], steps[of], "chained") &&
+    return (j->has_form[of] || j->has_norms[of]) && j->has_form[to] &&
+           may_hand(j->p, writer, reader) && joined_has_step(&recipes[of], steps[of], "chained") &&
            joined_has_step(&recipes[to], steps[to], "chained") &&
+           joined_has_step(&recipes[to], steps[to], "wgmma") &&
            !joined_has_step(&recipes[of], steps[of], "aligned") && joined_is_ready(j, writer) &&
            args_of(scope_at(j->p, writer), &recipes[of], steps[of]) <= LAUNCH_ARGS &&
            beside_is_known(j, writer, &maker);
+}
+
+void handed_norms(struct joined *j, const struct recipe *recipes, const unsigned *steps)
+{
+    for (int i = 0; i < j->p->count; i++) {
+        int writer = is_convolution(j->p, i) ? writer_of(j->p, i) : -1;
+        bool *some = writer >= 0 ? &j->has_norms[j->p->at[writer].form] : NULL;
+
+        if (!some || *some || !is_plain(j, recipes, steps, writer))
+            continue;
+        *some = true;
+        *some = hands_to(j, recipes, steps, writer, i);
+    }
+    for (int i = 0; i < j->p->count; i++)
+        if (j->has_norms[j->p->at[i].form] && !is_plain(j, recipes, steps, i))
+            j->has_norms[j->p->at[i].form] = false; /* weights that a part computes */
 }
 
 static int64_t parts_of(const struct scope *s)
@@ -225,12 +252,15 @@ static void put_handed(const struct joined *j, int part, int reader, struct buf 
         put_top(j, maker, out);
     else
         buf_puts(out, "0, 0, ");
+    buf_printf(out, "\n        (int)((weights%d - (unsigned char *)state) / 4)", part + 1);
+    if (j->has_form[j->p->at[part].form])
+        buf_printf(out, " + ROWS%s * (STEPS%s * ROW%s / 2 + 2), EACH_K%s, ", own, own, own, own);
+    else
+        buf_puts(out, ", 1, ");
     buf_printf(out,
-               "\n        (int)((weights%d - (unsigned char *)state) / 4) + ROWS%s * (STEPS%s * "
-               "ROW%s / 2 + 2), EACH_K%s, %d,\n"
-               "        (int)((weights%d - (unsigned char *)state) / 4) + ROWS%s * (STEPS%s * "
+               "%d,\n        (int)((weights%d - (unsigned char *)state) / 4) + ROWS%s * (STEPS%s * "
                "ROW%s / 2 + 1), ROWS%s,\n        ",
-               part + 1, own, own, own, own, joined_state(reader), reader + 1, x, x, x, x);
+               joined_state(reader), reader + 1, x, x, x, x);
     put_sizes(j, reader, out);
     buf_puts(out, "};\n");
 }

@@ -21,6 +21,8 @@
 
 /* May some part of this form hand planes over, or be handed some? */
 bool handed_may(const struct parts *p, int form);
+/* Which forms have no planes of their own but write some: out->has_norms. */
+void handed_norms(struct joined *j, const struct recipe *recipes, const unsigned *steps);
 /* Which parts do; after joined_find. */
 void handed_find(struct joined *j, const struct recipe *recipes, const unsigned *steps);
 /* What forms are composed for; *s is the scope of joined_scope. */

@@ -82,11 +82,12 @@ void joined_find(const struct parts *p, const struct recipe *recipes, const unsi
     for (int i = 0; i < p->count; i++)
         if (j->has_form[p->at[i].form] && joined_from(j, i, "w_index") < 0)
             j->has_form[p->at[i].form] = false; /* weights that a part computes */
+    handed_norms(j, recipes, steps);
     for (int form = 0; form < p->count; form++)
         for (int i = form; i < p->count; i++)
-            if (j->has_form[form] && p->at[i].form == form) {
+            if ((j->has_form[form] || j->has_norms[form]) && p->at[i].form == form) {
                 j->at[j->count++] = i;
-                if (!is_narrow(j, i) && joined_from(j, i, "x_index") >= 0 &&
+                if (j->has_form[form] && !is_narrow(j, i) && joined_from(j, i, "x_index") >= 0 &&
                     (j->x_part < 0 || i < j->x_part))
                     j->x_part = i;
             }

@@ -22,10 +22,11 @@
 
 struct joined {
     const struct parts *p;
-    int count;                /* of convolutions; 0: nothing is joined */
-    int at[PARTS_MAX];        /* the parts, those of a form together */
-    bool has_form[PARTS_MAX]; /* a form whose parts are joined */
-    bool notes[PARTS_MAX];    /* a form that says the largest magnitude of what it makes */
+    int count;                 /* of convolutions; 0: nothing is joined */
+    int at[PARTS_MAX];         /* the parts, those of a form together */
+    bool has_form[PARTS_MAX];  /* a form whose parts are joined */
+    bool has_norms[PARTS_MAX]; /* a form without planes, of whose weights the launch makes norms */
+    bool notes[PARTS_MAX];     /* a form that says the largest magnitude of what it makes */
     /* of a form's names at file scope; several forms have namespaces */
     const char *suffix[PARTS_MAX];
     bool spaces;
