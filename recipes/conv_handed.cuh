@@ -1,8 +1,8 @@
 // conv_handed.cuh - results that become planes of the convolution behind; a part of convolution.cu.
 //
-// Planes have a scale, which must be known before the first result is: it follows a bound (conv_bound.cuh). What does
-// not fit after all, or is not finite, makes the convolution behind compute everything in fp32, from y, which is
-// written as well. It also compares the bound with the largest magnitude that was noted (conv_again.cuh).
+// Planes have a scale, which must be known before the first result is: it follows a bound (conv_bound.cuh). Results are
+// written in fp32 as well, and the convolution behind computes everything from those where its planes are not good enough:
+// where something does not fit or is not finite, or the bound was far too large (`planes_are_bad`, conv_planes.cuh).
 
 // The largest of some words, for a whole warp.
 __device__ inline unsigned largest_word(unsigned const *words, int count)
