@@ -186,6 +186,9 @@ enum cutegen_launch_flag {
     CUTEGEN_OVERLAP = 1
 };
 
+/* The flags above this bit are the number of the part that a launch belongs to; 0: none. */
+enum { CUTEGEN_PART_SHIFT = 16 };
+
 enum cutegen_arg_kind {
     CUTEGEN_ARG_END,
     CUTEGEN_ARG_INT,
@@ -219,6 +222,11 @@ struct cutegen_call {
     void *state;           /* of the exported entry */
     uint32_t launch_flags; /* every launch has these, too */
 };
+
+/* The launches that follow belong to part `number` of the plan, from 1: time is shown by part. */
+#define cutegen_part(call, number)                                                                 \
+    ((void)((call)->launch_flags = ((call)->launch_flags & ((1u << CUTEGEN_PART_SHIFT) - 1)) |     \
+                                   (uint32_t)(number) << CUTEGEN_PART_SHIFT))
 
 #if defined(CUTEGEN_HOST)
 #include <cutegen/arith.h>

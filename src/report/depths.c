@@ -33,14 +33,9 @@ static void put_verdict(struct buf *b, const struct attempt_record *r)
 /* The gain over the kernel it was made from. */
 static void put_gain(struct at *t, const struct attempt_record *r)
 {
-    const struct attempt_record *from = attempt_find(t->f->h, r->parent);
-    double now = attempt_us(r), then = 0;
+    const struct attempt_record *from = attempt_base(t->f->h, r);
+    double now = attempt_us(r), then = from ? attempt_us(from) : 0;
 
-    /* A repair is made from a failed attempt: go back to one with a time. */
-    while (from && !(then > 0)) {
-        then = attempt_us(from);
-        from = from->parent < from->candidate.attempt ? attempt_find(t->f->h, from->parent) : NULL;
-    }
     if (!(now > 0) || !(then > 0)) {
         buf_puts(t->b, "<span class=\"num gain\"></span>");
         return;

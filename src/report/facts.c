@@ -36,6 +36,17 @@ const struct attempt_record *attempt_find(const struct run_history *h, int numbe
     return NULL;
 }
 
+/* A repair is made from a failed attempt: go back to one with a time. */
+const struct attempt_record *attempt_base(const struct run_history *h,
+                                          const struct attempt_record *r)
+{
+    const struct attempt_record *from = attempt_find(h, r->parent);
+
+    while (from && !(attempt_us(from) > 0))
+        from = from->parent < from->candidate.attempt ? attempt_find(h, from->parent) : NULL;
+    return from;
+}
+
 const char *state_text(const struct run_info *r)
 {
     return r->state == RUN_RUNNING && !r->alive ? "killed" : run_state_names[r->state];

@@ -42,6 +42,9 @@ struct facts facts_of(const struct run_history *h);
 bool attempt_passed(const struct attempt_record *r);
 const struct attempt_record *attempt_find(const struct run_history *h, int number); /* or NULL */
 double attempt_us(const struct attempt_record *r);                                  /* 0: none */
+/* The kernel with a time that it was made from, through repairs; NULL: none. */
+const struct attempt_record *attempt_base(const struct run_history *h,
+                                          const struct attempt_record *r);
 const char *state_text(const struct run_info *r); /* "killed": running, but without a process */
 
 /* "3.91 us", "0.611 ms"; `micro` is how the letter is written. */

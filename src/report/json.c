@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "report/escape.h"
 #include "report/facts.h"
+#include "report/parts.h"
 #include "report/report.h"
 
 #include <math.h>
@@ -144,7 +145,7 @@ static void add_measurement(json_t *o, const struct measurement *m)
     set(o, "baselines", baselines);
 }
 
-static json_t *attempt_json(const struct attempt_record *r)
+static json_t *attempt_json(const struct attempt_record *r, struct arena *a)
 {
     const struct attempt_outcome *t = &r->outcome;
     json_t *o = json_object();
@@ -169,8 +170,13 @@ static json_t *attempt_json(const struct attempt_record *r)
     }
     if (t->test)
         add_test(o, t->test);
-    if (t->measurement)
+    if (t->measurement) {
+        json_t *times = part_times_json(r, a);
+
         add_measurement(o, t->measurement);
+        if (times)
+            set(o, "parts_us", times);
+    }
     if (t->shape_count) {
         json_t *list = json_array();
         for (int i = 0; i < t->shape_count; i++) {
@@ -220,14 +226,19 @@ static json_t *call_json(const struct call_record *c)
 
 json_t *report_run_json(const struct run_history *h)
 {
-    json_t *o = info_json(&h->info), *attempts = json_array(), *calls = json_array();
+    json_t *o = info_json(&h->info), *attempts = json_array(), *calls = json_array(), *parts;
+    struct arena *a = arena_new();
+    struct facts f = facts_of(h);
 
     for (size_t i = 0; i < h->attempt_count; i++)
-        json_array_append_new(attempts, attempt_json(&h->attempts[i]));
+        json_array_append_new(attempts, attempt_json(&h->attempts[i], a));
     for (size_t i = 0; i < h->call_count; i++)
         json_array_append_new(calls, call_json(&h->calls[i]));
     set(o, "attempts", attempts);
     set(o, "calls", calls);
+    parts = parts_json(&f, a);
+    set(o, "parts", parts ? parts : json_null());
+    arena_free(a);
     set_text(o, "task_path", h->task.path);
     set_text(o, "class", class_names[h->task.class]);
     set_text(o, "scaled", h->task.scaled);

@@ -12,6 +12,7 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "report/escape.h"
+#include "report/parts.h"
 #include "report/report.h"
 #include "report/rows.h"
 
@@ -258,6 +259,7 @@ void run_page(struct buf *b, const struct facts *runs, size_t count, struct aren
     timeline_section(b, f, a);
     depths_section(b, f, a);
     standing_section(b, f, a);
+    parts_section(b, f, a);
     put_kernel(b, f, a);
     sums_section(b, f, a);
     record_section(b, f, a);

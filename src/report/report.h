@@ -80,6 +80,10 @@ void report_runs_text(const struct run_info *runs, size_t count, int columns, st
  *     "modelled", "baselines": {NAME: us}},
  *   "calls" is a list of {"stage", "attempt", "at_ms", "model", "finish_reason", "prompt_tokens",
  *     "cached_tokens", "output_tokens", "cost_usd", "latency_ms", "retries", "prompt_hash"},
+ *   "parts" is null or {"attempt", "times": "modelled|profiler|null", "list": [{"part", "recipe",
+ *     "operators", "reads", "makes", "after": [PART], "bytes", "kernels", "time_us", "share",
+ *     "first_us"}], "other_kernels", "other_us", "between_us"}; an attempt with times by part has
+ *     "parts_us", one per part;
  *   and "task_path", "class", "scaled", "options", "environment" are added.
  */
 json_t *report_runs_json(const struct run_info *runs, size_t count);

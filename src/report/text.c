@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "report/escape.h"
 #include "report/facts.h"
+#include "report/parts.h"
 #include "report/report.h"
 
 #include <math.h>
@@ -217,6 +218,7 @@ void report_text(const struct run_history *h, int columns, struct buf *out)
         buf_printf(out, "* %s for %s; run on a GPU to measure\n", modelled_words(h->device.models),
                    plain(h->device.models ? h->device.models : "a GPU", a));
     buf_puts(out, "\n");
+    parts_text(out, &f, columns, a);
     put_best(out, &f, a);
     if (f.all.cost_known && f.all.cost_usd > 0)
         buf_printf(out, "cost     %s in %d calls, %lld tokens\n", money_text(f.all.cost_usd, a),

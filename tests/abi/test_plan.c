@@ -169,6 +169,16 @@ static const struct plan_case good_plans[] = {
      "CUTEGEN_TRY(CUTEGEN_LAUNCH(call, k, one, one, 8));\n"
      "return CUTEGEN_LAUNCH(call, k, one, one, 1024);",
      VERDICT_PASS, "\"smem\":1024,\"args\":[],\"overlap\":true}]"},
+    {"launches that belong to parts of a plan, and to none",
+     "call->launch_flags = CUTEGEN_OVERLAP;\n"
+     "CUTEGEN_TRY(CUTEGEN_LAUNCH(call, k, one, one, 8));\n"
+     "cutegen_part(call, 1);\n"
+     "CUTEGEN_TRY(CUTEGEN_LAUNCH(call, k, one, one, 16));\n"
+     "cutegen_part(call, 300);\n"
+     "CUTEGEN_TRY(CUTEGEN_LAUNCH(call, k, one, one, 24));\n"
+     "cutegen_part(call, 0);\n"
+     "return CUTEGEN_LAUNCH(call, k, one, one, 1024);",
+     VERDICT_PASS, "\"smem\":24,\"args\":[],\"overlap\":true,\"part\":300}"},
     {"a tensor map",
      "struct cutegen_map_spec s = {0}; s.data = CUTEGEN_DATA(float, x); s.dtype = CUTEGEN_F32;\n"
      "s.rank = 2; s.dims[0] = 128; s.dims[1] = 16; s.strides_bytes[0] = 512; s.box[0] = 32; "

@@ -6,6 +6,7 @@
  */
 #include "bench.h"
 
+#include "base/parts.h"
 #include "base/sanitized.h"
 #include "base/tunables.h"
 #include "expert/compose/launch_order.h"
@@ -396,6 +397,37 @@ static void parts_of_other_forms_declare_names_of_their_own(void **state)
     }
 }
 
+/* Reports and prompts read the parts from the file, and time by part from the labels. */
+static void a_file_of_several_parts_describes_them_and_labels_their_launches(void **state)
+{
+    static const char *const tasks[] = {"mlp", "mlp@sm_90a", "conv_pair@sm_90a", "long_sum",
+                                        "conv_norm"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(tasks); i++) {
+        struct bench b;
+        struct kernel_parts p;
+        struct text source;
+        const char *at;
+
+        bench_open(&b, tasks[i]);
+        b.predicted = true;
+        source = bench_synthesize(&b);
+        parts_read(source, b.a, &p);
+        at = strstr(source.data, "CUTEGEN_PLAN(call)");
+        if (p.count < 2 || !at)
+            fail_msg("%s has %d parts", tasks[i], p.count);
+        for (int k = 0; k < p.count; k++) {
+            at = strstr(at, arena_printf(b.a, "    cutegen_part(call, %d);\n", k + 1));
+            if (!at || !strstr(at, "do_part_"))
+                fail_msg("%s: the launches of part %d have no label", tasks[i], k + 1);
+            assert_true(*p.at[k].recipe && *p.at[k].ops && *p.at[k].made && p.at[k].bytes > 0);
+        }
+        assert_true(p.at[p.count - 1].from_count > 0);
+        bench_close(&b);
+    }
+}
+
 /* A memset between two launches would keep them apart. */
 static void what_parts_clear_is_cleared_before_the_first_launch_that_overlaps(void **state)
 {
@@ -585,6 +617,7 @@ int main(void)
         cmocka_unit_test(a_tuned_kernel_is_where_it_goes_on),
         cmocka_unit_test(every_set_of_steps_composes_to_plain_source),
         cmocka_unit_test(parts_of_other_forms_declare_names_of_their_own),
+        cmocka_unit_test(a_file_of_several_parts_describes_them_and_labels_their_launches),
         cmocka_unit_test(what_parts_clear_is_cleared_before_the_first_launch_that_overlaps),
         cmocka_unit_test(
             what_the_tensor_cores_cut_off_is_made_up_for_where_cublas_is_more_accurate),

@@ -16,6 +16,7 @@
 #include "expert/compose/handed_planes.h"
 #include "expert/compose/joined_weights.h"
 #include "expert/compose/launch_order.h"
+#include "expert/compose/part_table.h"
 #include "expert/match/size_constants.h"
 
 #include <ctype.h>
@@ -480,6 +481,7 @@ static void put_part(struct file *f, int i)
     buf_puts(&f->out, "};\n");
     handed_put_planes(&f->joined, i, f->a, &f->out);
     joined_put_ready(&f->joined, i, &f->out);
+    part_table_put_mark(i, &f->out);
     buf_printf(&f->out, "    %sdo_part_%d(call, &pool, in%d, %s", last ? "return " : "CUTEGEN_TRY(",
                part->form + 1, i + 1, result);
     if (f->joined.count)
@@ -649,6 +651,7 @@ bool chain_compose(const struct chain *c, unsigned steps, bool overlap, struct a
     f.out = buf_init(CHAIN_BYTES);
     buf_printf(&f.out, "// %d parts, one after the other: what one makes, others read.\n",
                c->p->count);
+    part_table_put(c->p, a, &f.out);
     buf_puts(&f.out, "#include <cutegen/kernel.h>\n");
     for (int i = 0; i < c->p->count; i++)
         if (c->p->at[i].form == i)

@@ -281,6 +281,8 @@ int planner_launch(struct planner *p, const struct cutegen_launch *l)
                    "cluster", dim_json(l->cluster), "smem", (json_int_t)l->smem, "args", args);
     if ((l->flags & CUTEGEN_OVERLAP) && after_launch(p))
         json_object_set_new(op, "overlap", json_true());
+    if (l->flags >> CUTEGEN_PART_SHIFT)
+        json_object_set_new(op, "part", json_integer(l->flags >> CUTEGEN_PART_SHIFT));
     json_array_append_new(p->ops, op);
     return 0;
 }
