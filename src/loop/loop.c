@@ -141,8 +141,10 @@ bool loop_question(struct loop *l, struct settled *from, struct question *q, str
 {
     if (l->profiled && (!loop_profile(l, from, err) || !loop_profile_tell(l, err)))
         return false;
-    *q = (struct question){
-        .current = &from->cand, .time = &from->time, .profile = l->profiled ? from->profile : NULL};
+    *q = (struct question){.current = &from->cand,
+                           .time = &from->time,
+                           .launches = from->build.launches,
+                           .profile = l->profiled ? from->profile : NULL};
     return true;
 }
 

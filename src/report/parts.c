@@ -198,6 +198,13 @@ static void put_rows(struct buf *b, const struct part_facts *p, int columns, str
     }
 }
 
+/* Launching takes time, too: the rest of the whole's. */
+static void put_between(struct buf *b, const struct part_facts *p, struct arena *a)
+{
+    if (p->between_us > 0)
+        buf_printf(b, "%24s%20s between the kernels\n", us_text(p->between_us, "u", a), "");
+}
+
 static void put_step(struct buf *b, const struct part_step *s, const char *name, struct arena *a)
 {
     buf_printf(b, "%-8s depth %-3d", name, s->at->candidate.depth);
@@ -225,6 +232,7 @@ void parts_text(struct buf *b, const struct facts *f, int columns, struct arena 
         buf_printf(b, "  share%s      time%s", mark, mark);
     buf_puts(b, " kernels     moves  operators\n");
     put_rows(b, &p, room, a);
+    put_between(b, &p, a);
     if (p.clock == PARTS_PROFILED)
         buf_puts(b, "times of parts by the profiler, which slows kernels down\n");
     else if (!p.clock)

@@ -94,6 +94,21 @@ static const char *time_words(const struct measurement *t, struct arena *a)
                         now, t->floor_us, t->time_us / t->floor_us);
 }
 
+/* The parts of the kernel that is improved, or of the example that was written for this task. */
+static void set_plan(struct prompt_slots *slots, enum stage_kind kind, const struct question *q,
+                     struct text recipe, struct arena *a)
+{
+    const char *plan = "", *name, *why_not;
+    int costliest = 0;
+
+    if (kind == STAGE_OPTIMIZE)
+        plan = workshop_plan(q->current->source, q, a, &costliest);
+    else if (kind == STAGE_SYNTHESIZE && recipe.len && expert_can(q->task, a, &name, &why_not))
+        plan = workshop_plan(recipe, NULL, a, &costliest);
+    prompt_set_string(slots, "plan", plan);
+    prompt_set_string(slots, "plan_part", arena_printf(a, "%d", costliest));
+}
+
 static bool render(struct stage *st, enum stage_kind kind, const struct question *q,
                    struct arena *a, struct proposal *out, struct error *err)
 {
@@ -109,6 +124,7 @@ static bool render(struct stage *st, enum stage_kind kind, const struct question
     prompt_fill(&out->request, a, slots);
     prompt_set_string(slots, "recipe_name", recipe_name);
     prompt_set(slots, "recipe", recipe);
+    set_plan(slots, kind, q, strcmp(example, "other") != 0 ? recipe : text_of(""), a);
     prompt_set_string(slots, "diagnosis", q->diagnosis);
     prompt_set_string(slots, "rejected", q->rejected);
     prompt_set_string(slots, "time", time_words(q->time, a));

@@ -87,6 +87,7 @@ struct question {
     const struct candidate *current; /* synthesizing: the best kernel of earlier runs, or NULL */
     const struct verdict *verdict;   /* its verdict; NULL: it passed */
     const struct measurement *time;  /* NULL: not measured */
+    const json_t *launches;          /* launch list of `current`; NULL: not known */
     const struct profile *profile;   /* NULL before its time */
     const char *diagnosis;           /* the answer of stage_diagnose(); NULL: none */
     const char *rejected;            /* why the last reply could not be used; NULL: it could */

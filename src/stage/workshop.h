@@ -130,6 +130,11 @@ bool workshop_compose(struct stage *st, const struct task *task, const struct ca
 /* The worked example of a synthesis prompt; *out stays as it is where there is none (example.c). */
 bool workshop_example(const struct stage *st, const struct task *task, bool other, struct arena *a,
                       const char **name, struct text *out, struct error *err);
+/* The parts of a kernel of several, the costliest first, as lines for a prompt; "": it has none.
+ * *costliest: its number. `about`: the question about that kernel, whose times order the parts;
+ * NULL: nothing is known of it (work_plan.c). */
+const char *workshop_plan(struct text source, const struct question *about, struct arena *a,
+                          int *costliest);
 /* The name of a candidate's file in verdicts: "candidate.cu", "candidate.py". */
 const char *workshop_source_name(const struct stage *st);
 

@@ -400,8 +400,8 @@ static void parts_of_other_forms_declare_names_of_their_own(void **state)
 /* Reports and prompts read the parts from the file, and time by part from the labels. */
 static void a_file_of_several_parts_describes_them_and_labels_their_launches(void **state)
 {
-    static const char *const tasks[] = {"mlp", "mlp@sm_90a", "conv_pair@sm_90a", "long_sum",
-                                        "conv_norm"};
+    static const char *const tasks[] = {"mlp", "mlp@sm_90a", "conv_pair@sm_90a", "residual",
+                                        "pooled_product"};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(tasks); i++) {
@@ -424,6 +424,36 @@ static void a_file_of_several_parts_describes_them_and_labels_their_launches(voi
             assert_true(*p.at[k].recipe && *p.at[k].ops && *p.at[k].made && p.at[k].bytes > 0);
         }
         assert_true(p.at[p.count - 1].from_count > 0);
+        bench_close(&b);
+    }
+}
+
+static void a_part_is_described_by_what_it_computes_reads_and_makes(void **state)
+{
+    static const struct {
+        const char *task, *lines[3];
+    } rows[] = {
+        {"residual",
+         {"// part 1, pointwise: tanh; reads x; makes (64, 64) f32; moves 32768 bytes\n",
+          "// part 2, gemm: mm, add; reads part 1, x, w; makes (64, 64) f32; moves 65536 bytes\n",
+          "// part 4, gemm: mm, add; reads part 2, part 3, w; makes (64, 64) f32; moves "}},
+        {"lstm",
+         {"// part 1, gemm: addmm; reads ", "// part 2, recurrent: recurrent; reads part 1, "}},
+        {"swish", {NULL}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct bench b;
+        struct text source;
+
+        bench_open(&b, rows[i].task);
+        source = bench_synthesize(&b);
+        for (size_t k = 0; k < ARRAY_LEN(rows[i].lines) && rows[i].lines[k]; k++)
+            if (!strstr(source.data, rows[i].lines[k]))
+                fail_msg("%s: %s in\n%.800s", rows[i].task, rows[i].lines[k], source.data);
+        if (!rows[i].lines[0])
+            assert_true(!strstr(source.data, "// part ") && !strstr(source.data, "cutegen_part"));
         bench_close(&b);
     }
 }
@@ -618,6 +648,7 @@ int main(void)
         cmocka_unit_test(every_set_of_steps_composes_to_plain_source),
         cmocka_unit_test(parts_of_other_forms_declare_names_of_their_own),
         cmocka_unit_test(a_file_of_several_parts_describes_them_and_labels_their_launches),
+        cmocka_unit_test(a_part_is_described_by_what_it_computes_reads_and_makes),
         cmocka_unit_test(what_parts_clear_is_cleared_before_the_first_launch_that_overlaps),
         cmocka_unit_test(
             what_the_tensor_cores_cut_off_is_made_up_for_where_cublas_is_more_accurate),

@@ -257,6 +257,7 @@ static void show_lists_parts_and_gains(void **state)
         "    1    67 %    40.0 us       2    1.0 MB  convolution, relu\n",
         "    4     8 %    5.00 us       1    1.5 kB  addmm\n",
         "          2 %    1.00 us       1            for several parts\n",
+        "                 6.00 us                     between the kernels\n",
         "gains    depth 1   part 1: 80.0 us -> 40.0 us\n",
     };
 

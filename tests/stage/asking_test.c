@@ -192,6 +192,36 @@ static void an_optimisation_is_told_time_profile_and_what_was_tried(void **state
     assert_null(strstr(prompt(p), "Reading the profile"));
 }
 
+/* A kernel of several parts is improved part by part, the costliest first. */
+static void an_optimisation_of_parts_is_told_whose_turn_it_is(void **state)
+{
+    static const char parts[] =
+        "// part 1, gemm: mm, relu; reads x; makes (8) f32; moves 64 bytes\n"
+        "// part 2, rows: mean; reads part 1; makes (1) f32; moves 36 bytes\n";
+    struct place *p = *state;
+    struct measurement time = {.time_us = 12, .floor_us = 5, .modelled = true, .bound = "dram"};
+    struct question q = {.current = &p->current, .time = &time};
+    json_t *launches = json_pack("{s:[{s:s, s:i}, {s:s, s:i}, {s:s, s:i}]}", "ops", "op", "launch",
+                                 "part", 1, "op", "launch", "part", 2, "op", "launch", "part", 2);
+
+    (void)ask(p, stage_optimize, &q, "nothing");
+    assert_null(strstr(prompt(p), "Work plan"));
+    p->current.source = text_of(parts);
+    (void)ask(p, stage_optimize, &q, "nothing");
+    assert_non_null(strstr(prompt(p), "It is the turn of part 1, ")); /* by bytes */
+    q.launches = launches;
+    time.parts = json_pack("{s:[{s:f}, {s:f}, {s:f}]}", "launches", "time_us", 2.0, "time_us", 5.0,
+                           "time_us", 3.0);
+    (void)ask(p, stage_optimize, &q, "nothing");
+    assert_non_null(strstr(prompt(p), "It is the turn of part 2, "));
+    assert_non_null(strstr(prompt(p),
+                           "part 2: 80 % of the time, 8 us (modelled), 2 kernels\n    rows: mean\n"
+                           "    reads part 1; makes (1) f32; moves at least 36 bytes\n"
+                           "part 1: 20 % of the time"));
+    json_decref(launches);
+    json_decref(time.parts);
+}
+
 static void an_answer_already_paid_for_is_not_asked_again(void **state)
 {
     struct place *p = *state;
@@ -231,6 +261,7 @@ int main(void)
         ALONE(a_diagnosis_sees_verdict_and_kernel_and_is_words_only),
         ALONE(a_repair_applies_edits_or_says_why_not),
         ALONE(an_optimisation_is_told_time_profile_and_what_was_tried),
+        ALONE(an_optimisation_of_parts_is_told_whose_turn_it_is),
         ALONE(an_answer_already_paid_for_is_not_asked_again),
         ALONE(what_a_gpu_says_of_itself_is_kept_as_far_as_it_says),
     };

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { NAMES_SHOWN = 6, NAME_BYTES = 40 };
+enum { NAMES_SHOWN = 6, NAME_BYTES = 60, OPS_SHOWN = 12 };
 
 /* Names come from tasks: only letters, digits and . _ - are written into a comment. */
 static bool is_plain(const char *name)
@@ -14,6 +14,30 @@ static bool is_plain(const char *name)
     return *name && strlen(name) <= NAME_BYTES &&
            strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
                strlen(name);
+}
+
+/* What it computes, in order, each name once. */
+static void put_ops(const struct graph *g, struct arena *a, struct buf *out)
+{
+    const char *shown[OPS_SHOWN];
+    int count = 0;
+
+    for (int i = 0; i < g->count && count < OPS_SHOWN; i++) {
+        const struct node *n = &g->nodes[i];
+        bool seen = !strchr(n->op, '.') || graph_rearranges(n);
+        const char *name = seen ? "" : graph_short_name(n->op, a);
+
+        for (int k = 0; k < count && !seen; k++)
+            seen = strcmp(shown[k], name) == 0;
+        if (seen || !is_plain(name))
+            continue;
+        buf_printf(out, "%s%s", count ? ", " : "", name);
+        shown[count++] = name;
+    }
+    if (!count)
+        buf_puts(out, graph_ops(g, a)); /* it only moves elements */
+    else if (count == OPS_SHOWN)
+        buf_puts(out, ", ...");
 }
 
 /* The results of parts first: they make the data flow. Then names of the task's inputs. */
@@ -64,7 +88,8 @@ void part_table_put(const struct parts *p, struct arena *a, struct buf *out)
         const struct part *part = &p->at[i];
         const struct tensor *y = &part->g->out[0];
 
-        buf_printf(out, PARTS_LINE "%d, %s: %s", i + 1, part->match.recipe, graph_ops(part->g, a));
+        buf_printf(out, PARTS_LINE "%d, %s: ", i + 1, part->match.recipe);
+        put_ops(part->g, a, out);
         put_reads(part, out);
         buf_puts(out, PARTS_MAKES "(");
         for (int d = 0; d < y->dims; d++)
