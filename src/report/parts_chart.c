@@ -30,7 +30,7 @@ struct box {
     int row, column;
 };
 
-struct flow {
+struct flowchart {
     const struct part_facts *p;
     struct box *boxes;
     int *in_row; /* boxes of each row */
@@ -39,10 +39,10 @@ struct flow {
 };
 
 /* The row of each part: below what it reads, and full rows go on in the next. */
-static struct flow flow_of(const struct part_facts *p, struct arena *a)
+static struct flowchart flowchart_of(const struct part_facts *p, struct arena *a)
 {
     const struct kernel_parts *all = &p->parts;
-    struct flow t = {.p = p, .a = a};
+    struct flowchart t = {.p = p, .a = a};
 
     t.boxes = arena_array(a, (size_t)all->count, sizeof(*t.boxes));
     t.in_row = arena_array(a, (size_t)all->count * 2 + 1, sizeof(*t.in_row));
@@ -62,25 +62,25 @@ static struct flow flow_of(const struct part_facts *p, struct arena *a)
     return t;
 }
 
-static double width_of(const struct flow *t, int i)
+static double width_of(const struct flowchart *t, int i)
 {
     int n = t->in_row[t->boxes[i].row];
 
     return fmin(WIDEST, (double)(WIDTH - LANES - (n - 1) * SIDE) / n);
 }
 
-static double left_of(const struct flow *t, int i)
+static double left_of(const struct flowchart *t, int i)
 {
     return t->boxes[i].column * (width_of(t, i) + SIDE);
 }
 
-static double top_of(const struct flow *t, int i)
+static double top_of(const struct flowchart *t, int i)
 {
     return t->boxes[i].row * (BOX + GAP) + 1;
 }
 
 /* From the bottom of one box to the top of another; past rows, around on the right. */
-static void put_line(struct buf *b, const struct flow *t, int from, int to)
+static void put_line(struct buf *b, const struct flowchart *t, int from, int to)
 {
     double x1 = left_of(t, from) + width_of(t, from) / 2, y1 = top_of(t, from) + BOX;
     double x2 = left_of(t, to) + width_of(t, to) / 2, y2 = top_of(t, to);
@@ -109,7 +109,7 @@ static void put_ops(struct buf *b, const char *ops, double width)
         buf_puts(b, "\xe2\x80\xa6");
 }
 
-static void put_box(struct buf *b, const struct flow *t, int i)
+static void put_box(struct buf *b, const struct flowchart *t, int i)
 {
     const struct kernel_part *one = &t->p->parts.at[i];
     double x = left_of(t, i), y = top_of(t, i), w = width_of(t, i);
@@ -143,7 +143,7 @@ static void put_box(struct buf *b, const struct flow *t, int i)
 
 void parts_chart(struct buf *b, const struct part_facts *p, struct arena *a)
 {
-    struct flow t = flow_of(p, a);
+    struct flowchart t = flowchart_of(p, a);
 
     buf_printf(b,
                "<figure class=\"chart flowchart\"><svg viewBox=\"0 0 %d %d\" role=\"img\" "

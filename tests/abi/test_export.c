@@ -108,7 +108,7 @@ static void test_launch_arguments(void **state)
             "    struct cutegen_map_spec spec = {0};\n    spec.data = CUTEGEN_DATA(float, x);\n"
             "    struct cutegen_map m = cutegen_map_tiled(call, &spec);\n"
             "    int n = (int)cutegen_numel(x);\n    float *w = cutegen_workspace(call, 64);\n"
-            "    CUTEGEN_TRY(cutegen_memset(call, w, 0, 64));\n"
+            "    CUTEGEN_TRY(cutegen_memset(call, w, 0, 64));\n    cutegen_part(call, 1);\n"
             "    return CUTEGEN_LAUNCH_EX(call, (k<3>), cutegen_dim3(2, 1, 1), cutegen_dim3(1, 1, "
             "1),\n"
             "                             cutegen_dim3(2, 1, 1), 100000, CUTEGEN_OVERLAP, "
