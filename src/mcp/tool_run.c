@@ -176,11 +176,28 @@ static bool stop_run(struct mcp *m, const char *id)
     return found != NULL;
 }
 
+/* Of a kernel of several parts: which takes longest. */
+static void put_costliest(struct buf *b, const json_t *parts)
+{
+    const json_t *list = json_object_get(parts, "list"), *one, *most = NULL;
+    size_t i;
+
+    json_array_foreach((json_t *)list, i, one)
+    {
+        if (json_double_or(one, "share", 0) > json_double_or(most, "share", 0))
+            most = one;
+    }
+    if (most)
+        buf_printf(b, "; of its %zu parts, part %d (%s) takes %.0f %% of the time",
+                   json_array_size(list), (int)json_int_or(most, "part", 0),
+                   json_string_or(most, "operators", ""), 100 * json_double_or(most, "share", 0));
+}
+
 bool tool_status(struct mcp_job *j, const json_t *args, struct tool_reply *out, struct error *why)
 {
     static const char *const kept[] = {"run",          "state",    "task",    "attempts",
                                        "best_attempt", "first_us", "best_us", "modelled",
-                                       "unvalidated",  "reason"};
+                                       "unvalidated",  "reason",   "parts"};
     struct mcp_command c = command_of(j->mcp, "show");
     const json_t *run, *attempts;
     const char *id, *last;
@@ -210,6 +227,7 @@ bool tool_status(struct mcp_job *j, const json_t *args, struct tool_reply *out, 
                        ? " (modelled, unvalidated, not measured)"
                        : " (modelled, not measured)",
                    json_double_or(run, "first_us", 0));
+    put_costliest(&out->text, json_object_get(run, "parts"));
     buf_printf(&out->text, "%s%s\n", last ? ", last verdict: " : "", last ? last : "");
     reply_link(out, json_string_or(run, "run", NULL), 0);
     return true;

@@ -112,7 +112,8 @@ const char *const schema_status[2] = {
            "'attempts':{'type':'integer'},'best_attempt':{'type':['integer','null']},"
            "'first_us':{'type':['number','null']},'best_us':{'type':['number','null']},"
            "'modelled':{'type':'boolean'},'reason':{'type':['string','null']},"
-           "'last_verdict':{'type':['string','null']}",
+           "'last_verdict':{'type':['string','null']},'parts':{'type':['object','null'],"
+           "'description':'Of the best kernel, if it has several: share of the time by part'}",
            "'run','state','attempts'")};
 const char *const schema_export[2] = {
     INPUT(RUN ",'output':{'type':'string','minLength':1,'description':'Folder to write'},"

@@ -68,7 +68,9 @@ struct part_facts part_facts_of(const struct facts *f, struct arena *a)
         return p;
     p.parts = parts_of(p.of, &p.clock, a);
     if (p.clock == PARTS_MODELLED)
-        p.between_us = fmax(0, p.of->outcome.measurement->time_us - p.parts.sum_us);
+        p.between_us = p.of->outcome.measurement->time_us - p.parts.sum_us;
+    if (p.between_us < least_change * p.parts.sum_us)
+        p.between_us = 0;
     if (f->first && f->first != p.of)
         p.first = parts_of(f->first, &clock, a);
     if (clock != p.clock || !p.clock || !same_parts(&p.parts, &p.first))
@@ -166,7 +168,8 @@ static void put_row(struct buf *b, const struct part_facts *p, int number, int l
     else
         buf_puts(b, "     ");
     if (p->clock)
-        buf_printf(b, " %5.0f %% %10s", 100 * part_share(&p->parts, us), us_text(us, "u", a));
+        buf_printf(b, " %5.0f %% %10s", 100 * part_share(&p->parts, us),
+                   us > 0 ? us_text(us, "u", a) : "-");
     buf_printf(b, " %7d %9s  ", launches, bytes);
 }
 

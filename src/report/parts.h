@@ -18,7 +18,7 @@ struct part_facts {
     const struct attempt_record *of; /* the best, or the first that was built; NULL: none */
     struct kernel_parts parts;       /* count 0: it is one part, and nothing is shown */
     enum part_clock clock;
-    double between_us;         /* modelled: gaps between launches */
+    double between_us;         /* modelled: gaps between launches; 0: hardly any */
     struct kernel_parts first; /* of the first correct kernel; count 0: other parts, or untimed */
 };
 

@@ -28,7 +28,7 @@ static void put_hint(struct buf *b, const struct part_facts *p)
 static void put_time(struct buf *b, const struct part_facts *p, double us, struct arena *a)
 {
     double share = part_share(&p->parts, us);
-    const char *mark = modelled_mark(p->clock == PARTS_MODELLED);
+    const char *mark = modelled_mark(us > 0 && p->clock == PARTS_MODELLED);
 
     if (!p->clock)
         return;

@@ -84,5 +84,54 @@ ok "plain CUDA passes there" 0 '^pass'
 run cutegen eval "$root/examples/swish.py" plain.cu
 ok "and is refused where CuTe is wanted" 1 'refused'
 
+# ---- a kernel of several parts ---------------------------------------------------------
+cat >parts.cu <<'END'
+// part 1, pointwise: sigmoid; reads x; makes (n) f32; moves 8192 bytes
+// part 2, pointwise: mul; reads part 1, x; makes (n) f32; moves 12288 bytes
+#include <cutegen/kernel.h>
+
+#ifdef CUTEGEN_DEVICE
+__global__ void sigmoid_kernel(float const *x, float *s, int64_t n)
+{
+    int64_t const i = int64_t(blockIdx.x) * 256 + threadIdx.x;
+    if (i < n)
+        s[i] = 1.0f / (1.0f + expf(-x[i]));
+}
+
+__global__ void multiply_kernel(float const *x, float const *s, float *y, int64_t n)
+{
+    int64_t const i = int64_t(blockIdx.x) * 256 + threadIdx.x;
+    if (i < n)
+        y[i] = x[i] * s[i];
+}
+#endif
+
+#ifdef CUTEGEN_HOST
+CUTEGEN_PLAN(call)
+{
+    const struct cutegen_tensor *x = &call->in[0];
+    int64_t n = cutegen_numel(x);
+    struct cutegen_dim grid = cutegen_dim3(cutegen_ceil_div(n, 256), 1, 1), block = cutegen_dim3(256, 1, 1);
+    float *s = (float *)cutegen_workspace(call, 4 * n);
+    cutegen_part(call, 1);
+    CUTEGEN_TRY(CUTEGEN_LAUNCH(call, sigmoid_kernel, grid, block, 0, CUTEGEN_DATA(float const, x), s, n));
+    cutegen_part(call, 2);
+    return CUTEGEN_LAUNCH(call, multiply_kernel, grid, block, 0, CUTEGEN_DATA(float const, x), s,
+                          CUTEGEN_DATA(float, &call->out[0]), n);
+}
+#endif
+END
+run cutegen eval "$root/examples/swish.py" parts.cu --target cuda
+ok "a kernel of two parts passes" 0 '^pass'
+run cutegen show last
+ok "... and its time is shown by part" 0 '^ +2 +[0-9]+ % +[0-9.]+ us +1 +12.3 kB  mul$'
+run cutegen prompt "$root/examples/swish.py" --target cuda --stage optimize --kernel parts.cu
+ok "... and a model is given its parts" 0 'It is the turn of part 2, which costs most'
+run cutegen show last --json
+out=$(python3 -c 'import json, sys
+p = json.load(sys.stdin)["parts"]
+print(p["times"], sum(x["share"] for x in p["list"]) + p["other_us"], [x["after"] for x in p["list"]])' <<<"$out")
+ok "... and a program" 0 '^modelled (1\.0|0\.99).* \[\[\], \[1\]\]$'
+
 echo "1..$n"
 exit $failed

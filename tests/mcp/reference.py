@@ -81,7 +81,7 @@ async def judged(c, what):
         if r.structured_content["state"] != "running":
             break
         await anyio.sleep(0.5)
-    tell(what + "run_status", r.structured_content["best_us"] > 0, r)
+    tell(what + "run_status", r.structured_content["best_us"] > 0 and r.structured_content["parts"] is None, r)
     out = os.path.join(work, "export-" + "".join(x for x in what if x.isalnum()))
     r = await c.call_tool("export_kernel", {"run": run, "output": out})
     tell(what + "export_kernel", os.path.exists(os.path.join(out, "record.json")), r)
