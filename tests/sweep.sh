@@ -33,7 +33,7 @@
 #   bugs       the injected bugs of simt and their twins in BUG_ORDERS orders of warps: a table
 #   wheel      the wheels, built twice; one with all that it depends on (from the network) in an empty venv (gigabytes)
 #   exports    every example exported: hashes; gradients judged; 200 steps of training; random shapes; twelve kinds checked
-#              whole (bench/gpu/ships.sh; opcheck needs a PyTorch that has it)
+#              whole; five networks with weights changed afterwards (bench/gpu/ships.sh; opcheck needs a PyTorch that has it)
 #   packages   the Debian package, twice the same bytes; its program, unpacked
 #   attacks    ATTACKS attacks and as many candidates through one warm server
 #   sanitizers the end-to-end tests that make test runs in release only, under sanitizers
@@ -202,7 +202,7 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
     exports)
         table=$(mktemp -d)
         sweep exports env DEVICE=simt JOBS="$JOBS" ROWS=16 COLUMNS=32 NET="16 12 8 4" bench/gpu/ships.sh $cutegen "$table" \
-            hashes gradients train shapes twelve
+            hashes gradients train shapes twelve networks
         rm -rf "$table"
         ;;
     packages) sweep packages tests/python/packages_sweep.sh ;;

@@ -3,7 +3,7 @@
     python3 bench/gpu/exports.py FOLDER...               what `cutegen export` wrote; tables on stdout
 
 Each folder is checked in this process; import times come from a process that does nothing else. ONLY="check calls citizen" names what is done (the
-default: all; exit status 1: something failed), COMPILE a backend of torch.compile. LAUNCHES=FILE.so names the operator in C++ of bench/gpu/launches:
+default: all but weights: called, in a graph and compiled, before and after the weights are changed; exit status 1: something failed), COMPILE a backend of torch.compile. LAUNCHES=FILE.so names the operator in C++ of bench/gpu/launches:
 a column has its host time with as many launches. On a CPU (exports judged on simt) there are no graphs, streams and times. Errors are against float64, relative to the largest value, beside the reference's own. Cold L2: a buffer is read (flush r) or written (flush w)
 before each call. Timed inputs are like the judge's: the task's, an eighth of their rows normal (what a product takes depends on its numbers, where the
 GPU is limited by power).
@@ -287,6 +287,45 @@ def citizen(folder):
     print(f"| {name} | {', '.join(checked or ['-'])} | {' | '.join(show)} |", flush=True)
 
 
+def other_weights(model):
+    """The same state with every number moved by up to a quarter of itself: variances stay positive."""
+    torch.manual_seed(4)
+    return {k: v * (0.75 + 0.5 * torch.rand_like(v)) if v.is_floating_point() else v.clone() for k, v in model.state_dict().items()}
+
+
+def weights(folder):
+    """Called, in a CUDA graph and inside torch.compile, then the same three after other weights were loaded; all made before that."""
+    m = load(folder)
+    torch._dynamo.reset()
+    reference, ours, inputs = make(m, 5)
+    name, row, results = pathlib.Path(folder).name, [], []
+    torch.backends.cudnn.allow_tf32 = True  # PyTorch's defaults, as it was judged
+    if hasattr(torch, "_dynamo"):
+        torch._dynamo.config.allow_rnn = True  # without it, fullgraph=True refuses recurrent modules, Model's own too
+    with torch.no_grad():
+        fast = compiled(lambda *a: leaves(ours(*a)))
+        attempt(f"{name}: compile", lambda: fast(*inputs))
+        graph = GPU and attempt(f"{name}: graph", lambda: captured(lambda: ours(*inputs)))
+        for state in (reference.state_dict(), other_weights(reference)):
+            for model in (reference, ours):
+                model.load_state_dict(state)
+            want, got = leaves(reference(*inputs)), leaves(ours(*inputs))
+            truth = leaves(doubled(reference, inputs))
+            results.append(want)
+            far, theirs = distance(got, truth), distance(want, truth)
+            if graph:
+                graph[0].replay()
+            ways = {"graph": graph and distance(graph[1], got), "compile": attempt(f"{name}: compile", lambda: distance(fast(*inputs), got))}
+            row += [f"{far:.1e} / {theirs:.1e}", *("-" if v is None or v is False else "same" if v == 0 else f"{v:.1e}" for v in ways.values())]
+            if far > 3 * max(theirs, 1e-6) or any(v is not None and v is not False and v > 1e-6 for v in ways.values()):
+                FAILED.append(name)
+    torch.backends.cudnn.allow_tf32 = False
+    moved = distance(results[1], results[0])
+    if moved < 1e-2:  # other weights that change nothing would show nothing
+        FAILED.append(f"{name}: weights")
+    print(f"| {name} | {len(ours.state_dict())} | {' | '.join(row)} | {moved:.2f} |", flush=True)
+
+
 def queued_us(export, tensors, made):
     """Host time of the launches alone, from C: what any operator with this launch list pays for."""
     if export.how != "native":
@@ -325,6 +364,14 @@ def calls(folder):
 def main():
     folders = sys.argv[1:]
     print(f"torch {torch.__version__}, {torch.cuda.get_device_name() if GPU else 'simt'}, {len(folders)} exports\n")
+    if "weights" in ONLY:
+        print("| export | tensors | error / Model's | graph | compiled | other weights: error / Model's | graph | compiled | result moved by |")
+        print("|---|---|---|---|---|---|---|---|---|")
+        for folder in folders:
+            attempt(folder, lambda: weights(folder))
+            give_back()
+    if ONLY == ["weights"]:
+        sys.exit(bool(FAILED))
     print("| export | import s | first call s | error / reference's, five draws | result | side stream | graph | non-contiguous | misaligned | empty batch | gradients |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     rows = []

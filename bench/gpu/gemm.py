@@ -44,14 +44,14 @@ def read(path):
     if d.get("verdict") != "pass" or not m:
         print(f"| {name} | {d.get('verdict')}: {str(d.get('summary'))[:90]} |")
         return None
-    return name, m, {b["name"]: b["cold_us"] for b in m["baselines"] if b.get("cold_us")}, d.get("accuracy")
+    return name, m, {b["name"]: b["cold_us"] for b in m["baselines"] if b.get("cold_us")}, d.get("accuracy"), d
 
 
 def line(path):
-    row = read(path)
-    if not row:
+    found = read(path)
+    if not found:
         return
-    name, m, base, a = row
+    name, m, base, a, _ = found
     ours = m["time_us"]
     ratios = " ".join(f"{n} {t / ours:.2f}" for n, t in base.items())
     limit = f"{m['floor_us'] / ours:.2f}" if m.get("floor_us") else "-"
@@ -70,20 +70,27 @@ def torch_ratios(path):
     return out
 
 
+def row(name, d, torch=None):
+    """A row of the table; torch.compile and TF32 from the same run, or as gemm_torch.py found them."""
+    title, least, limit = ROWS[name]
+    m, a = d["measurement"], d["accuracy"]
+    base = {b["name"]: b["cold_us"] for b in m["baselines"] if b.get("cold_us")}
+    ratio = base["eager"] / m["time_us"]
+    shown = f"{ratio:.2f}" if ratio >= least else f"**{ratio:.2f}**"
+    part = f"{ratio / limit:.2f}" if limit else ""
+    beside = [f"{base['eager'] / base[b]:.2f}" if b in base else "" for b in ("compile", "eager tf32")]
+    compiled, tf32 = (torch or {}).get(name, beside)
+    error, eager = (f"{x['max_rel']:.1e} / {x['rms_rel']:.1e}" for x in (a, a["reference"]))
+    return f"| {title} | {m['time_us']:.0f} | {base['eager']:.0f} | {shown} | {least} | {part} | {compiled} | {tf32} | {error} | {eager} |"
+
+
 def table(paths, torch):
     print("| row (M x K x N) | us | eager us | ratio | at least | of the limit | compile | TF32 | error | eager's error |")
     print("|---|---|---|---|---|---|---|---|---|---|")
-    rows = {row[0]: row for row in map(read, paths) if row}
-    for name, (title, least, limit) in ROWS.items():
-        if name not in rows:
-            continue
-        _, m, base, a = rows[name]
-        ratio = base["eager"] / m["time_us"]
-        shown = f"{ratio:.2f}" if ratio >= least else f"**{ratio:.2f}**"
-        part = f"{ratio / limit:.2f}" if limit else ""
-        compiled, tf32 = torch.get(name, ("", ""))
-        error, eager = (f"{x['max_rel']:.1e} / {x['rms_rel']:.1e}" for x in (a, a["reference"]))
-        print(f"| {title} | {m['time_us']:.0f} | {base['eager']:.0f} | {shown} | {least} | {part} | {compiled} | {tf32} | {error} | {eager} |")
+    rows = {found[0]: found[4] for found in map(read, paths) if found}
+    for name in ROWS:
+        if name in rows:
+            print(row(name, rows[name], torch))
 
 
 def main():
@@ -99,4 +106,5 @@ def main():
             line(path)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -10,6 +10,7 @@
 #   products    two products at full size: exported time beside the judged one
 #   hashes      every example (NAMES), sizes at most CAP: the exported code is the judged code
 #   shapes      ten tasks judged at four shapes each; fifty random calls of each export
+#   networks    five networks (NETWORKS): called, in a CUDA graph, inside torch.compile; then the same with other weights
 #
 # DEVICE=simt does all but calls and products without a GPU (tests/sweep.sh, SWEEP=exports). Exit status 1: a check failed.
 # First everything is judged and exported, JOBS at a time, then each part is checked by itself. BUILD=for:H200 only compiles
@@ -233,6 +234,30 @@ check_shapes()
     local folders=()
     for name in $forwards; do folders+=("$work/exports/at_$name"); done
     "$CUTEGEN_PYTHON" "$repo/tests/export/random_shapes.py" "${CALLS:-50}" "${folders[@]}"
+}
+
+# Whole networks of bench/gpu/networks; without a GPU at small sizes.
+jobs_networks()
+{
+    while IFS='|' read -r name size; do
+        case " ${NETWORKS:-mlp gpt gru resnet18 mamba} " in *" $name "*) ;; *) continue ;; esac
+        [ "$CUTEGEN_DEVICE" = simt ] || size=
+        sized "net_$name" "$here/networks/$name.py" ${size:+"$size"}
+    done <<'END'
+resnet18|BATCH, SIZE, CLASSES, WIDTH=1, 32, 10, 8
+gpt|BATCH, TOKENS, WIDTH, HEADS, BLOCKS, WORDS=2, 16, 32, 2, 2, 64
+gru|STEPS, LAYERS, HIDDEN, BATCH, FEATURES=5, 2, 16, 3, 8
+mamba|BATCH, STEPS, HEADS, WIDTH, STATE, CHUNK=2, 32, 2, 8, 4, 8
+mlp|BATCH, FEATURES, WIDTH, CLASSES=4, 32, 48, 10
+END
+}
+check_networks()
+{
+    local folders=() name missing=0
+    for name in ${NETWORKS:-mlp gpt gru resnet18 mamba}; do
+        [ -d "$work/exports/net_$name" ] && folders+=("$work/exports/net_$name") || { echo "$name: no export" && missing=1; }
+    done
+    ONLY=weights COMPILE=${COMPILE:-aot_eager} "$CUTEGEN_PYTHON" -u "$here/exports.py" "${folders[@]}" && [ "$missing" = 0 ]
 }
 
 echo "| export | checked | time | code as judged |" | tee "$out/ships_judged.md"

@@ -50,6 +50,7 @@ DTYPES = {
     "bool": torch.bool,
 }
 FORMAT = 1
+MOST_ARGUMENTS = 64  # of an operator, by torch's dispatcher; more tensors are one argument, a list
 
 # ---- simt: the same code on a CPU --------------------------------------------------------------------
 
@@ -185,6 +186,16 @@ def _modes() -> tuple[Callable[[], Any], ...] | None:
     return tuple(found) if all(found) else None
 
 
+class _NativeLauncher:
+    """What launches in C for an operator that is not in C: its tensors come as a list."""
+
+    def __init__(self, native: Any, number: int, device: int, workspace_bytes: int) -> None:
+        self.native, self.number, self.device, self.workspace_bytes = native, number, device, workspace_bytes
+
+    def launch(self, stream: int, pointers: list[int], workspace: int) -> None:
+        self.native.launch(self.number, self.device, stream, pointers, workspace)
+
+
 class Export:
     """What NAME_new.py uses: the table, the operator, and ModelNew's forward. `launcher`, `gradients`, `native`,
     `facts`: those files, loaded. `how` says what launches: "native", or "python: " and why."""
@@ -201,6 +212,7 @@ class Export:
         self.plain = self.returns == 0  # one tensor, not nested
         first = self.cases[0]
         self.inputs, self.output_count = first["inputs"], len(first["outputs"])
+        self.listed = len(self.inputs) > MOST_ARGUMENTS
         self.upstream = self.table["upstream"]  # of a backward: the last arguments are gradients of Model's results
         self.argument_tensors = sum(t["role"] == "input" for t in self.inputs) - self.upstream
         self.held = [t["name"].split(".") for t in self.inputs if t["role"] != "input"]
@@ -388,7 +400,7 @@ class Export:
         device = tensors[0].get_device()
         if device < 0:
             return None
-        if self.native is not None:
+        if self.native is not None and not self.listed:
             return self._natively(tensors)
         for number, kinds in enumerate(self.kinds):
             pointers = []
@@ -579,9 +591,9 @@ class Export:
         kept = getattr(space, "_cutegen_export", None)
         if kept is not None:
             self.native, self.how = kept.native, kept.how
-            return space.run.default
+            return self._called(space.run.default)
         library = torch.library.Library(self.namespace, "DEF")
-        takes = ", ".join(f"Tensor in{k}" for k in range(len(self.inputs)))
+        takes = "Tensor[] ins" if self.listed else ", ".join(f"Tensor in{k}" for k in range(len(self.inputs)))
         gives = "Tensor" if self.output_count == 1 else f"({', '.join(['Tensor'] * self.output_count)})"
         tags = [getattr(torch.Tag, name) for name in ("pt2_compliant_tag",) if hasattr(torch, "Tag") and hasattr(torch.Tag, name)]
         schema = f"run({takes}) -> {gives}"
@@ -591,16 +603,24 @@ class Export:
             library.define(schema)
         if self.device["kind"] == "cuda":
             self._open_native(native)
-        if self.native is None:
-            library.impl("run", self._run_cuda if self.device["kind"] == "cuda" else self._not_here, "CUDA")
-        library.impl("run", self._run_simt if self.device["kind"] == "simt" else self._not_here, "CPU")
+        if self.native is None or self.listed:
+            library.impl("run", self._given(self._run_cuda if self.device["kind"] == "cuda" else self._not_here), "CUDA")
+        library.impl("run", self._given(self._run_simt if self.device["kind"] == "simt" else self._not_here), "CPU")
         if hasattr(torch.library, "register_fake"):
-            torch.library.register_fake(f"{self.namespace}::run", self._fake, lib=library)
+            torch.library.register_fake(f"{self.namespace}::run", self._given(self._fake), lib=library)
         else:
-            library.impl("run", self._fake, "Meta")
+            library.impl("run", self._given(self._fake), "Meta")
         self._register_autograd(library)
         space._cutegen_library, space._cutegen_export = library, self  # they must live as long as the operator is called
-        return space.run.default
+        return self._called(space.run.default)
+
+    def _called(self, operator: Any) -> Callable[..., Any]:
+        """Takes the tensors one by one."""
+        return (lambda *ins: operator(list(ins))) if self.listed else operator
+
+    def _given(self, body: Callable[..., Any]) -> Callable[..., Any]:
+        """What torch calls."""
+        return (lambda ins: body(*ins)) if self.listed else body
 
     def _open_native(self, native: Any) -> None:
         """The kernel in C, where this machine and this torch can have it; `how` says which it is."""
@@ -613,14 +633,15 @@ class Export:
             shim = native.Shim()
             _recorded(self.folder, name)
             made = native.Native(native.open_library(os.path.join(self.folder, name)), shim, self.launcher, self.table, self._prepare, self._judged_case)
-            made.register(self.namespace, "run")
+            if not self.listed:
+                made.register(self.namespace, "run")
             self.native, self.how = made, "native"
         except native.Unavailable as err:
             self.how = f"python: {err}"
 
     def _register_autograd(self, library: Any) -> None:
         without = self.table["gradients"] == "none" or self.call is None
-        library.impl("run", self._refuse_gradients if without else self._with_gradients, "Autograd")
+        library.impl("run", self._given(self._refuse_gradients if without else self._with_gradients), "Autograd")
 
     def _refuse_tangents(self) -> None:
         if forward_ad._current_level >= 0:
@@ -739,7 +760,10 @@ class Export:
             module, case = self.modules[which, device], self.cases[number]
             if self.native is not None:
                 self.native.ready(number, device, self.driver, module.context.value, self.launcher.functions_of(module, case))
-                return None
+                if self.listed:
+                    room = sum(-(-max(w["bytes"], 1) // self.launcher.WORKSPACE_ALIGN) for w in case["workspace"]) * self.launcher.WORKSPACE_ALIGN
+                    self.launchers[number, device] = _NativeLauncher(self.native, number, device, room)
+                return self.launchers.get((number, device))
             self.launchers[number, device] = self.launcher.Launcher(module, case)
             return self.launchers[number, device]
 

@@ -3,7 +3,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-BATCH, SIZE, CLASSES = 8, 224, 1000
+BATCH, SIZE, CLASSES, WIDTH = 8, 224, 1000, 64
 
 
 class Block(nn.Module):
@@ -25,12 +25,12 @@ class Block(nn.Module):
 class Model(nn.Module):
     def __init__(self):
         super().__init__()
-        self.stem = nn.Sequential(nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1))
-        blocks, channels = [], 64
-        for results, stride in ((64, 1), (128, 2), (256, 2), (512, 2)):
+        self.stem = nn.Sequential(nn.Conv2d(3, WIDTH, 7, 2, 3, bias=False), nn.BatchNorm2d(WIDTH), nn.ReLU(), nn.MaxPool2d(3, 2, 1))
+        blocks, channels = [], WIDTH
+        for results, stride in ((WIDTH, 1), (2 * WIDTH, 2), (4 * WIDTH, 2), (8 * WIDTH, 2)):
             blocks += [Block(channels, results, stride), Block(results, results, 1)]
             channels = results
-        self.blocks, self.head = nn.Sequential(*blocks), nn.Linear(512, CLASSES)
+        self.blocks, self.head = nn.Sequential(*blocks), nn.Linear(channels, CLASSES)
         for m in self.modules():  # or little of the image is left of the results, beside biases
             if isinstance(m, nn.Conv2d):
                 nn.init.kaiming_normal_(m.weight, nonlinearity="relu")
