@@ -43,6 +43,7 @@ ROWS = {
     "f32 decode 8192 GQA 32/8": (["f32_128_gqa_decode"], "f32", 8, 32, 8, 1, 8192, 128, False, 12),
     "f32 D128 S1024": (["f32_128"], "f32", 4, 16, 16, 1024, 1024, 128, False, 12),
     "f32 D128 S4096 causal": (["f32_128_causal"], "f32", 4, 16, 16, 4096, 4096, 128, True, 4),
+    "f32 D1024 S512": (["f32_1024"], "f32", 32, 32, 32, 512, 512, 1024, False, 4),
     "bf16 D128 S16384 causal": (["bf16_128_causal", "bf16_128_causal_plain"], "bf16", 4, 16, 16, 16384, 16384, 128, True, 4),
 }
 DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}

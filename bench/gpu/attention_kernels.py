@@ -56,7 +56,7 @@ def get_init_inputs():
 '''
 DTYPES = {"f16": "torch.float16", "bf16": "torch.bfloat16", "f32": "torch.float32"}
 NAMES = ["f16_128", "f16_128_long", "f16_128_causal", "bf16_128", "bf16_128_causal", "bf16_128_gqa_causal", "f16_64", "f16_64_causal",
-         "f32_128", "f32_128_causal", "f32_64", "f32_32", "f32_96_causal", "bf16_128_gqa_decode", "f32_128_gqa_decode", "bf16_128_few_decode",
+         "f32_128", "f32_128_causal", "f32_64", "f32_32", "f32_96_causal", "f32_1024", "bf16_128_gqa_decode", "f32_128_gqa_decode", "bf16_128_few_decode",
          "bf16_128_paged", "f16_128_mask", "f32_64_mask", "f16_128_added", "f32_64_added", "f16_128_backward",
          "f16_128_backward_plain", "f16_128_causal_backward", "bf16_64_backward", "bf16_128_gqa_causal_backward"]
 

@@ -4,7 +4,8 @@
 
 Every process is run with -vv; its lines get the time at which they came. OUT/NAME.log has them, OUT/turns.txt what is printed:
 a line per task, seconds by kind of request, how long the GPU was held by a task and how long waited for, and the share of
-samples in which nvidia-smi says that it was busy.
+samples in which nvidia-smi says that it was busy. JOBS 1,6: one turn after the other, each in OUT/jobs-N with a store of its own
+and SECONDS of its own; then whether the verdicts are the same, and seconds and busy share beside each other.
 """
 import collections
 import concurrent.futures
@@ -55,7 +56,7 @@ def account(lines, row):
 def one(cutegen, out, task, flags, end):
     name, begin, lines = pathlib.Path(task).stem, time.monotonic(), []
     if begin > end:
-        return f"{name:16} not run", False
+        return f"{name:16} not run", "not run"
     words = [cutegen, "run", task, "--no-report", "--json", "-vv", *flags]
     child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, "CUTEGEN_COLOR": "never"})
     timer = threading.Timer(max(1, end + 20 - begin), child.terminate)
@@ -74,7 +75,7 @@ def one(cutegen, out, task, flags, end):
     verdicts = [json.loads(line).get("judgement", {}).get("verdict") for _, line in lines if line.startswith('{"') and '"attempt"' in line[:200]]
     most = sorted(((v, k) for k, v in row.items() if k not in ("wall", "GPU held", "GPU shared", "GPU waited for")), reverse=True)[:5]
     return (f"{name:16} {row['wall']:6.1f} s  code {code}  {verdicts[-1:]}  held {row['GPU held']:5.1f}  waited {row['GPU waited for']:5.1f}  "
-            + ", ".join(f"{k} {v:.1f}" for v, k in most)), code == 0
+            + ", ".join(f"{k} {v:.1f}" for v, k in most)), verdicts[-1] if verdicts and code == 0 else f"exit status {code}"
 
 
 def watch(busy, going):
@@ -91,30 +92,58 @@ def watch(busy, going):
     smi.kill()
 
 
-def main():
-    cutegen, out, jobs, seconds, *tasks = sys.argv[1:]
-    flags = tasks[tasks.index("--") + 1:] if "--" in tasks else []
-    tasks = tasks[: tasks.index("--")] if "--" in tasks else tasks
-    os.makedirs(out, exist_ok=True)
-    busy, going, end = [], [True], time.monotonic() + float(seconds)
+def turn(cutegen, out, jobs, seconds, tasks, flags):
+    """All tasks once: {task: verdict}, seconds, and the busy share or None."""
+    out.mkdir(parents=True, exist_ok=True)
+    SUMS.clear()
+    busy, going, end = [], [True], time.monotonic() + seconds
     threading.Thread(target=watch, args=(busy, going), daemon=True).start()
-    begin, good, said = time.monotonic(), 0, open(pathlib.Path(out, "turns.txt"), "w", encoding="utf-8")
+    begin, found, said = time.monotonic(), {}, open(out / "turns.txt", "w", encoding="utf-8")
 
     def say(text):
         print(text, flush=True)
         print(text, file=said, flush=True)
 
-    with concurrent.futures.ThreadPoolExecutor(int(jobs)) as pool:
-        for text, ok in pool.map(lambda task: one(cutegen, out, task, flags, end), tasks):
-            good += ok
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for task, (text, verdict) in zip(tasks, pool.map(lambda task: one(cutegen, out, task, flags, end), tasks)):
+            found[pathlib.Path(task).stem] = verdict
             say(text)
     took = time.monotonic() - begin
     going[0] = False
-    say(f"{good} of {len(tasks)} tasks with {jobs} at a time in {took:.1f} s; {took / max(1, good):.2f} s each")
+    good = max(1, sum(v == "pass" for v in found.values()))
+    say(f"{sum(v == 'pass' for v in found.values())} of {len(tasks)} tasks pass with {jobs} at a time in {took:.1f} s; {took / good:.2f} s each")
+    share = 100 * sum(b > 0 for b in busy) / len(busy) if busy else None
     if busy:
-        say(f"GPU: in {100 * sum(b > 0 for b in busy) / len(busy):.0f} % of {len(busy)} samples busy, {sum(busy) / len(busy):.0f} % on average")
+        say(f"GPU: in {share:.0f} % of {len(busy)} samples busy, {sum(busy) / len(busy):.0f} % on average")
     for key, values in sorted(SUMS.items(), key=lambda item: -sum(item[1])):
-        say(f"    {key:28} {sum(values):7.1f} s, {sum(values) / max(1, good):6.2f} a task")
+        say(f"    {key:28} {sum(values):7.1f} s, {sum(values) / good:6.2f} a task")
+    return found, took, share
+
+
+def compare(turns):
+    """Of {jobs: turn}: a row for each, and the tasks whose verdicts differ."""
+    print("| jobs | pass | s | GPU busy |\n|---|---|---|---|")
+    for jobs, (found, took, share) in turns.items():
+        print(f"| {jobs} | {sum(v == 'pass' for v in found.values())} of {len(found)} | {took:.0f} | {'-' if share is None else f'{share:.0f} %'} |")
+    first, *others = (found for found, _, _ in turns.values())
+    differing = [name for name in first if any(other[name] != first[name] for other in others)]
+    for name in differing:
+        print(f"{name}: {', '.join(found[name] for found, _, _ in turns.values())}")
+    print(f"the same verdict in every turn: {len(first) - len(differing)} of {len(first)} tasks")
+
+
+def main():
+    cutegen, out, jobs, seconds, *tasks = sys.argv[1:]
+    flags = tasks[tasks.index("--") + 1:] if "--" in tasks else []
+    tasks = tasks[: tasks.index("--")] if "--" in tasks else tasks
+    if "," not in jobs:
+        turn(cutegen, pathlib.Path(out), int(jobs), float(seconds), tasks, flags)
+        return
+    turns = {}
+    for count in jobs.split(","):
+        here = pathlib.Path(out, f"jobs-{count}")
+        turns[count] = turn(cutegen, here, int(count), float(seconds), tasks, [*flags, "--runs", str(here / "runs")])
+    compare(turns)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ enum {
     EXIT_INTERRUPTED = 130
 };
 
-enum { CLI_MAX_WORDS = 512, CLI_MAX_FLAGS = 64 };
+enum { CLI_MAX_WORDS = 512, CLI_MAX_FLAGS = 1024 };
 
 struct flag {
     const char *name;
