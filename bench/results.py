@@ -70,7 +70,8 @@ def select(table: str, spec: str | None) -> str:
         if line.startswith("|"):
             cells = line.strip().strip("|").split("|")
             line = "| " + " | ".join(cells[i].strip() for i in wanted if i < len(cells)) + " |"
-            line = re.sub(r"\| (-+)(?= \|)", r"|\1", line).replace(" |-", "|-").replace("- |", "-|")
+            if set(line) <= set("| -"):
+                line = line.replace(" ", "")
         lines.append(line)
     return "\n".join(lines)
 

@@ -601,6 +601,7 @@ def reduction_length(nodes: list[Node], node: Node) -> int:
     source = nodes[node.sources()[0]]
     if node.name in (
         "_softmax",
+        "_safe_softmax",
         "_log_softmax",
         "softmax",
         "log_softmax",

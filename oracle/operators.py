@@ -41,7 +41,7 @@ ATTENTION_BACKWARD = frozenset("""
 # many elements make one, or each of a group
 REDUCTIONS = frozenset("""
     sum mean amax amin max min argmax argmin prod var std var_mean std_mean norm linalg_vector_norm
-    logsumexp _softmax _log_softmax softmax log_softmax native_layer_norm native_group_norm
+    logsumexp _softmax _safe_softmax _log_softmax softmax log_softmax native_layer_norm native_group_norm
     native_batch_norm _native_batch_norm_legit _batch_norm_with_update _batch_norm_no_update
     cudnn_batch_norm _fused_rms_norm rms_norm aminmax all any nansum median mode cumsum cumprod
     cummax cummin logcumsumexp count_nonzero trace mse_loss l1_loss smooth_l1_loss huber_loss

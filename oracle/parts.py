@@ -35,8 +35,8 @@ UNIFORM = frozenset("zeros_like ones_like full_like".split())
 # name -> where the dimensions stand among the arguments
 ALONG = {
     **dict.fromkeys(
-        """sum mean amax amin max min argmax argmin prod var std var_mean std_mean logsumexp _softmax _log_softmax cumsum
-        cumprod logcumsumexp cummax cummin all any""".split(),
+        """sum mean amax amin max min argmax argmin prod var std var_mean std_mean logsumexp _softmax _safe_softmax _log_softmax
+        cumsum cumprod logcumsumexp cummax cummin all any""".split(),
         1,
     ),
     "norm": 2,

@@ -163,6 +163,50 @@ forward=$("$program" runs --json | sed 's/.*"runs":\[{"run":"\([^"]*\)".*/\1/')
 exported backward "$work/factor.py" --backward --set FACTOR=3 >/dev/null
 ok "a backward judged with another constant is refused" 'at other sizes or constants' "$("$program" export "$forward" --gradients last --output "$work/both" 2>&1)"
 
+# ---- more tensors than an operator of torch may have ------------------------------------------------
+cat >"$work/many.py" <<'END'
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = nn.ParameterList(torch.rand(40) for _ in range(70))
+
+    def forward(self, x):
+        for part in self.parts:
+            x = x + part
+        return x * 2
+
+
+def get_inputs():
+    return [torch.rand(40)]
+
+
+def get_init_inputs():
+    return []
+END
+ok "a model of 70 tensors is exported" '^judged' "$(exported many "$work/many.py")"
+facts=$(python - "$work/many" <<'END'
+import os, sys
+import torch
+sys.path.insert(0, os.path.dirname(sys.argv[1]))
+import many
+x, new, model = many.get_inputs()[0], many.ModelNew(), many.Model()
+new.load_state_dict(model.state_dict())
+print("result", torch.allclose(new(x), model(x), atol=1e-4))
+new(x).sum().backward()
+print("gradients", all(torch.equal(p.grad, torch.full((40,), 2.0)) for p in new.parameters()))
+print("operator", torch.equal(many.operator(x, *new.parameters()), new(x)))
+if hasattr(torch, "compile"):
+    print("compiled", torch.equal(torch.compile(new, fullgraph=True, backend="aot_eager")(x), new(x)))
+else:
+    print("compiled True")
+END
+)
+for what in result gradients operator compiled; do ok "its $what is right" "^$what True" "$facts"; done
+
 # ---- a wheel -----------------------------------------------------------------------------------------
 mkdir "$work/names"
 cp "$here/doubled.py" "$work/names/3d-double_.py"
