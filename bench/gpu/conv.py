@@ -2,7 +2,8 @@
 """Convolutions beside PyTorch: what the engineer writes for the shapes of a table, timed and compared with float64.
 
     bench/gpu/conv.py describe OUT          a description per shape, for expert_ladder (needs no GPU, no PyTorch)
-    bench/gpu/conv.py tasks OUT [NAME...]   a task file per shape, for `cutegen run`, `eval` and `build`; ten: those of `run` itself
+    bench/gpu/conv.py tasks OUT [NAME...]   a task file per shape, for `cutegen run`, `eval` and `build`
+    bench/gpu/conv.py ten                   names: those on which `cutegen run` itself is measured, one of each kind
     bench/gpu/conv.py measure LIBS OUT [SECONDS [NAME...]] [--nhwc=PREFIX] [--quick] [--kernels]
     bench/gpu/conv.py once LIB NAME [BATCH]  one call, for a profiler
 
@@ -73,7 +74,6 @@ NARROW = ("f16", "bf16", "f16l", "bf16l")  # l: channels last
 CLOSELY = ("64-128_3x3", "32-64_5x9", "3-64_3x3x3", "t64-64_3x7", "r256-256_14")
 
 
-# One of each kind, on which `cutegen run` itself is measured.
 TEN = ("3-96_11x11_s4", "64-128_3x3", "64-128_5x7", "3-64_3x3x3", "64-128_3", "t64-64_3x7", "32-64_5x9_d2x3", "64_dw_3x3", "64-128_1x1", "r256-256_14")
 TASK = '''"""{name}: one convolution of the table, fp32."""
 import torch
@@ -125,7 +125,7 @@ class Shape:
 def tasks(out, names):
     """Modules of these shapes; of other names, none."""
     pathlib.Path(out).mkdir(parents=True, exist_ok=True)
-    for name in SHAPES if not names else TEN if names == ["ten"] else filter(SHAPES.__contains__, names):
+    for name in filter(SHAPES.__contains__, names or SHAPES):
         s = Shape(name)
         more = f", output_padding={s.more}" if s.transposed else ""
         arguments = f"{s.c}, {s.k}, {s.taps}, stride={s.stride}, padding={s.pad}, dilation={s.dil}, groups={s.groups}{more}"
@@ -445,6 +445,8 @@ def summary(rows):
 def main():
     if sys.argv[1:2] == ["describe"] and len(sys.argv) == 3:
         return describe(sys.argv[2])
+    if sys.argv[1:] == ["ten"]:
+        return print(*TEN, sep="\n")
     if sys.argv[1:2] == ["tasks"] and len(sys.argv) > 2:
         return tasks(sys.argv[2], sys.argv[3:])
     if sys.argv[1:2] == ["measure"] and len(sys.argv) > 3:
