@@ -48,7 +48,7 @@ kernels_of() { python3 "$here/tables.py" prepare "$tree/bin/cutegen" "$folder/$1
 prepare_networks() { BUILD=for:H200 CUTEGEN_CACHE=$folder/networks/cache "$here/ships.sh" "$tree/bin/cutegen" "$folder/networks" networks; }
 prepare_attention()
 {
-    local cutlass=${CUTLASS_PATH:-$tree/share/cutegen/cutlass} ladder=$root/build/release/tests/expert/expert_ladder
+    local cutlass=${CUTLASS_PATH:-$tree/share/cutegen/cutlass/include} ladder=$root/build/release/tests/expert/expert_ladder
     python3 "$here/attention_kernels.py" "$tree/bin/cutegen" "$ladder" "$folder/attention" ${ATTENTION:-}
     export cutlass tree
     find "$folder/attention" -name '*.cu' -print0 | xargs -0 -P "${JOBS:-1}" -I{} bash -c '

@@ -14,6 +14,7 @@ A row that was not judged stays as it is in the document, and is named.
 import argparse
 import concurrent.futures
 import json
+import math
 import os
 import pathlib
 import re
@@ -148,8 +149,16 @@ def answers_of(folders):
 
 def show(folders):
     print(f"| task | us | {' | '.join(BASELINES)} | of the floor | class | rms error / eager's |\n|---|---|{'---|' * len(BASELINES)}---|---|---|")
-    for name, answer in answers_of(folders).items():
+    found = answers_of(folders)
+    for name, answer in found.items():
         print(line(name, answer))
+    for what, names in {"all": list(found), **GROUPS}.items():
+        means = []
+        for baseline in BASELINES:
+            ratios = [base_of(found[n])[baseline] / us_of(found[n]) for n in names if n in found and base_of(found[n]).get(baseline)]
+            means += [f"{baseline} {math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f} of {len(ratios)}"] if ratios else []
+        if means:
+            print(f"\ngeomean over {what}: {', '.join(means)}")
 
 
 def memory_row(name, answer):
