@@ -50,7 +50,6 @@ DTYPES = {
     "bool": torch.bool,
 }
 FORMAT = 1
-MOST_ARGUMENTS = 64  # of an operator, by torch's dispatcher; more tensors are one argument, a list
 
 # ---- simt: the same code on a CPU --------------------------------------------------------------------
 
@@ -186,16 +185,6 @@ def _modes() -> tuple[Callable[[], Any], ...] | None:
     return tuple(found) if all(found) else None
 
 
-class _NativeLauncher:
-    """What launches in C for an operator that is not in C: its tensors come as a list."""
-
-    def __init__(self, native: Any, number: int, device: int, workspace_bytes: int) -> None:
-        self.native, self.number, self.device, self.workspace_bytes = native, number, device, workspace_bytes
-
-    def launch(self, stream: int, pointers: list[int], workspace: int) -> None:
-        self.native.launch(self.number, self.device, stream, pointers, workspace)
-
-
 class Export:
     """What NAME_new.py uses: the table, the operator, and ModelNew's forward. `launcher`, `gradients`, `native`,
     `facts`: those files, loaded. `how` says what launches: "native", or "python: " and why."""
@@ -212,7 +201,7 @@ class Export:
         self.plain = self.returns == 0  # one tensor, not nested
         first = self.cases[0]
         self.inputs, self.output_count = first["inputs"], len(first["outputs"])
-        self.listed = len(self.inputs) > MOST_ARGUMENTS
+        self.listed = len(self.inputs) > 64  # arguments of an operator, by torch's dispatcher: more tensors are one, a list
         self.upstream = self.table["upstream"]  # of a backward: the last arguments are gradients of Model's results
         self.argument_tensors = sum(t["role"] == "input" for t in self.inputs) - self.upstream
         self.held = [t["name"].split(".") for t in self.inputs if t["role"] != "input"]
@@ -254,7 +243,9 @@ class Export:
         self.how = "python: this export was judged on simt"
         self.namespace = f"cutegen_{self.table['name']}_{self._identity(text, kernel)}"
         with vars(torch).setdefault("_cutegen_lock", threading.RLock()):  # of the process: each export has a loader of its own
-            self.operator = self._register(native)
+            self._register(native)
+            run = getattr(torch.ops, self.namespace).run.default
+            self.operator: Any = (lambda *ins: run(list(ins))) if self.listed else run
 
     def _identity(self, text: bytes, kernel: Any) -> str:
         """Of what the operator does, gradients included: exports that differ in either are two operators."""
@@ -585,13 +576,13 @@ class Export:
 
     # ---- the operator ---------------------------------------------------------------------------------
 
-    def _register(self, native: Any) -> Callable[..., Any]:
+    def _register(self, native: Any) -> None:
         """torch.ops.NAMESPACE.run; the same one where this export is loaded twice."""
         space = getattr(torch.ops, self.namespace)
         kept = getattr(space, "_cutegen_export", None)
         if kept is not None:
             self.native, self.how = kept.native, kept.how
-            return self._called(space.run.default)
+            return
         library = torch.library.Library(self.namespace, "DEF")
         takes = "Tensor[] ins" if self.listed else ", ".join(f"Tensor in{k}" for k in range(len(self.inputs)))
         gives = "Tensor" if self.output_count == 1 else f"({', '.join(['Tensor'] * self.output_count)})"
@@ -612,14 +603,8 @@ class Export:
             library.impl("run", self._given(self._fake), "Meta")
         self._register_autograd(library)
         space._cutegen_library, space._cutegen_export = library, self  # they must live as long as the operator is called
-        return self._called(space.run.default)
-
-    def _called(self, operator: Any) -> Callable[..., Any]:
-        """Takes the tensors one by one."""
-        return (lambda *ins: operator(list(ins))) if self.listed else operator
 
     def _given(self, body: Callable[..., Any]) -> Callable[..., Any]:
-        """What torch calls."""
         return (lambda ins: body(*ins)) if self.listed else body
 
     def _open_native(self, native: Any) -> None:
@@ -761,8 +746,7 @@ class Export:
             if self.native is not None:
                 self.native.ready(number, device, self.driver, module.context.value, self.launcher.functions_of(module, case))
                 if self.listed:
-                    room = sum(-(-max(w["bytes"], 1) // self.launcher.WORKSPACE_ALIGN) for w in case["workspace"]) * self.launcher.WORKSPACE_ALIGN
-                    self.launchers[number, device] = _NativeLauncher(self.native, number, device, room)
+                    self.launchers[number, device] = self.native.launching(number, device)
                 return self.launchers.get((number, device))
             self.launchers[number, device] = self.launcher.Launcher(module, case)
             return self.launchers[number, device]

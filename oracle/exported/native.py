@@ -10,6 +10,7 @@ in Python. The launch list stays data; the library checks each word of it.
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import platform
 import types
@@ -175,6 +176,7 @@ class Native:
         self._must(self.slot)
         self.kernels: list[list[str]] = []
         self.room: list[int] = []
+        self.workspaces: list[int] = []  # bytes of all of a case's, as table.c lays them
         for case in table_["cases"]:
             self._add(case)
 
@@ -193,6 +195,8 @@ class Native:
         self._must(self.library.loader_case(self.slot, data, len(words), blob, len(blob), memory, room))
         self.kernels.append(kernels)
         self.room.append(room)
+        align = self.codes.WORKSPACE_ALIGN
+        self.workspaces.append(sum(-(-max(w["bytes"], 1) // align) * align for w in case["workspace"]))
 
     def register(self, space: str, name: str, key: str = "CUDA") -> None:
         self._must(self.library.loader_register(self.slot, space.encode(), name.encode(), key.encode()))
@@ -208,6 +212,10 @@ class Native:
         result = self.library.loader_ready(self.slot, number, device, context, handles, musts, len(mine), self._memory(room), room)
         if result:
             raise RuntimeError((self.library.loader_said() or b"").decode(errors="replace"))
+
+    def launching(self, number: int, device: int) -> Any:
+        """What launcher.py's Launcher is: for an operator that torch calls in Python, because its tensors are a list."""
+        return types.SimpleNamespace(workspace_bytes=self.workspaces[number], launch=functools.partial(self.launch, number, device))
 
     def launch(self, number: int, device: int, stream: int, pointers: list[int], workspace: int) -> None:
         addresses = (ctypes.c_uint64 * len(pointers))(*pointers)

@@ -162,6 +162,14 @@ class Launches(unittest.TestCase):
         self.assertEqual([c[0] for c in driver.calls if c[0] in ("memset", "launch")], ["memset", "launch"])
         self.assertEqual(driver.named("memset"), [(0x10104, 255, 4, 5)])
 
+    def test_launched_from_python_it_knows_its_workspace_and_case(self):
+        driver, one = self.ready(case([{"op": "memset", "buffer": "ws1", "offset": 0, "bytes": 4, "value": 1}, *ONE], workspace=[100, 257, 0]))
+        launching = one.launching(0, 0)
+        self.assertEqual(launching.workspace_bytes, 256 + 512 + 256)
+        launching.launch(5, POINTERS, 0x10000)
+        self.assertEqual(driver.named("memset"), [(0x10100, 1, 4, 5)])
+        self.assertEqual(driver.named("launch")[0].stream, 5)
+
     def test_tensor_maps_are_encoded_for_the_address_and_again_when_it_changes(self):
         driver, one = self.ready(case([launch("b", [{"map": 0}] * 3)], [MAP]))
         for pointers in (POINTERS, POINTERS, [0x5000, 0, 0]):
@@ -287,7 +295,7 @@ class Opening(unittest.TestCase):
             json.dump({"files": {os.path.basename(path): known}}, file)
         one = loader.Export.__new__(loader.Export)
         one.folder, one.launcher, one.native, one.namespace = folder, launcher, None, f"cutegen_opening_{os.path.basename(folder)}"
-        one.table = {"cases": [case(ONE, **more)], "alignment": 256}
+        one.table, one.listed = {"cases": [case(ONE, **more)], "alignment": 256}, False
         self.library = torch.library.Library(one.namespace, "DEF")
         self.library.define("run(Tensor a, Tensor b) -> Tensor")
         keep.append((one, self.library))
