@@ -2,9 +2,9 @@
 
     [DEVICE=simt] python3 bench/gpu/tuner.py CUTEGEN OUT [ROW...]        OUT/tuner.md; on simt times are modelled
 
-The model is a replay: one reply with the kernel of tests/e2e/tune_test.sh, then STOP. Recipes run to the end of their ladder
-or begin with the form that is predicted to be best. The kernel before is the best one when the search began; the figures are those
-that src/loop/tune.c prints at its end. TUNE: how many combinations at most (16).
+The model is a replay: one reply with the kernel of tests/e2e/tune_test.sh, then STOP. Recipes run to the end of their ladder,
+whose last steps have the tunables. The kernel before is the best one when the search began; the figures are those that src/loop/tune.c
+prints at its end. TUNE: how many combinations at most (16).
 """
 import json
 import os
@@ -20,14 +20,13 @@ import sizes  # noqa: E402
 
 DEVICE = os.environ.get("DEVICE", "cuda:0")
 WORDS = re.compile(r"tuned: (\d+) of (\d+) combinations tried, (\d+) violate a condition, (\d+) cannot win; ([\d.]+)x")
-WHOLE, FIRST = ["--order", "steps"], ["--order", "predicted", "--depth", "1"]  # of the ladder: the kernel with tunables is its last, or its first
-# row: task of sizes.py (its sizes on simt), or None for the model's kernel; flags
+# row: task of sizes.py and its sizes on simt, or None for the model's kernel
 ROWS = {
-    "swish, a model's kernel": (None, {}, []),
-    "max pool 2-D": ("max_pool2d", {"A": 2, "B": 4, "C": 64, "D": 64}, WHOLE),
-    "max pool 2-D, f16": ("max_pool2d_f16", {"A": 2, "B": 4, "C": 64, "D": 64}, WHOLE),
-    "product of 16 rows, f16": ("m16_nt_f16", {"M": 16, "K": 1024, "N": 512}, FIRST),
-    "product of 64 rows, f16": ("m64_nt_f16", {"M": 64, "K": 1024, "N": 512}, FIRST),
+    "swish, a model's kernel": (None, {}),
+    "max pool 2-D": ("max_pool2d", {"A": 2, "B": 4, "C": 64, "D": 64}),
+    "max pool 2-D, f16": ("max_pool2d_f16", {"A": 2, "B": 4, "C": 64, "D": 64}),
+    "product of 16 rows, f16": ("m16_nt_f16", {"M": 16, "K": 1024, "N": 512}),
+    "product of 64 rows, f16": ("m64_nt_f16", {"M": 64, "K": 1024, "N": 512}),
 }
 
 
@@ -42,14 +41,14 @@ def model_of(out):
 
 
 def run(cutegen, out, row):
-    task, small, flags = ROWS[row]
+    task, small = ROWS[row]
     if task is None:
-        path, flags = ROOT / "examples/swish.py", [*flags, *model_of(out)]
+        path, flags = ROOT / "examples/swish.py", model_of(out)
     else:
         if DEVICE == "simt":
             sizes.ROWS[task]["sizes"].update(small)
         sizes.write_task(out, task)
-        path, flags = out / f"{task}.py", [*flags, *(["--simt-arch", "90a"] if DEVICE == "simt" else [])]
+        path, flags = out / f"{task}.py", ["--order", "steps", *(["--simt-arch", "90a"] if DEVICE == "simt" else [])]
     words = [cutegen, "run", path, "--device", DEVICE, "--fresh", "--tune", os.environ.get("TUNE", "16"), "--compile", "none", "--no-report", "--json"]
     done = subprocess.run([*words, "--runs", out / "runs", *flags], capture_output=True, text=True)
     events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
