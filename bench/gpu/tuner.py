@@ -56,7 +56,8 @@ def run(cutegen, out, row):
     result = next((e for e in events if e.get("event") == "result"), {})
     found = WORDS.search(str(result.get("ended")))
     if not found:
-        return f"| {row} | {result.get('ended') or done.stderr.strip()[-150:]} |"
+        why = f"no search: the best kernel declares nothing, or as is said: {result['ended']}" if result.get("ended") else done.stderr.strip()[-150:]
+        return f"| {row} | {why} |"
     tuned = [e for e in attempts if str(e.get("change")).startswith("tune: ")]
     passed = [e["measurement"]["time_us"] for e in attempts if e["judgement"]["verdict"] == "pass" and e not in tuned]
     tried, of, forbidden, pruned, gain = found.groups()
