@@ -125,11 +125,13 @@ def compare(turns):
     print("| jobs | pass | s | GPU busy |\n|---|---|---|---|")
     for jobs, (found, took, share) in turns.items():
         print(f"| {jobs} | {sum(v == 'pass' for v in found.values())} of {len(found)} | {took:.0f} | {'-' if share is None else f'{share:.0f} %'} |")
-    first, *others = (found for found, _, _ in turns.values())
-    differing = [name for name in first if any(other[name] != first[name] for other in others)]
-    for name in differing:
-        print(f"{name}: {', '.join(found[name] for found, _, _ in turns.values())}")
-    print(f"the same verdict in every turn: {len(first) - len(differing)} of {len(first)} tasks")
+    verdicts = {name: [found.get(name) for found, _, _ in turns.values()] for name in next(iter(turns.values()))[0]}
+    judged = {name: v for name, v in verdicts.items() if "not run" not in v}
+    for name, v in judged.items():
+        if len(set(v)) > 1:
+            print(f"{name}: {', '.join(v)}")
+    same = sum(len(set(v)) == 1 for v in judged.values())
+    print(f"the same verdict in every turn: {same} of {len(judged)} tasks; {len(verdicts) - len(judged)} more were not run in all")
 
 
 def main():
