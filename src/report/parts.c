@@ -208,12 +208,15 @@ static void put_between(struct buf *b, const struct part_facts *p, struct arena 
         buf_printf(b, "%24s%20s between the kernels\n", us_text(p->between_us, "u", a), "");
 }
 
-static void put_step(struct buf *b, const struct part_step *s, const char *name, struct arena *a)
+/* The attempt's number: several steps may have one depth (--seed, --width). */
+static void put_step(struct buf *b, const struct part_step *s, const char *name, const char *mark,
+                     struct arena *a)
 {
-    buf_printf(b, "%-8s depth %-3d", name, s->at->candidate.depth);
+    buf_printf(b, "%-8s attempt %-3d", name, s->at->candidate.attempt);
     for (int i = 0; i < s->count && i < TEXT_CHANGES; i++)
-        buf_printf(b, "%s part %d: %s -> %s", i ? "," : "", s->changes[i].part + 1,
-                   us_text(s->changes[i].from_us, "u", a), us_text(s->changes[i].to_us, "u", a));
+        buf_printf(b, "%s part %d: %s -> %s%s", i ? "," : "", s->changes[i].part + 1,
+                   us_text(s->changes[i].from_us, "u", a), us_text(s->changes[i].to_us, "u", a),
+                   mark);
     if (s->count > TEXT_CHANGES)
         buf_printf(b, ", %d more", s->count - TEXT_CHANGES);
     buf_puts(b, s->count ? "\n" : " no part changed\n");
@@ -242,7 +245,7 @@ void parts_text(struct buf *b, const struct facts *f, int columns, struct arena 
         buf_puts(b, "times of parts are not known: they come with a profile (--profile-from 1)\n");
     steps = part_steps_of(f, a, &count);
     for (size_t i = 0; i < count && i < TEXT_STEPS; i++)
-        put_step(b, &steps[i], i ? "" : "gains", a);
+        put_step(b, &steps[i], i ? "" : "steps", p.clock == PARTS_MODELLED ? "*" : "", a);
     if (count > TEXT_STEPS)
         buf_printf(b, "         %zu more steps (--json has all)\n", count - TEXT_STEPS);
     buf_puts(b, "\n");

@@ -258,7 +258,7 @@ static void show_lists_parts_and_gains(void **state)
         "    4     8 %    5.00 us       1    1.5 kB  addmm\n",
         "          2 %    1.00 us       1            for several parts\n",
         "                 6.00 us                     between the kernels\n",
-        "gains    depth 1   part 1: 80.0 us -> 40.0 us\n",
+        "steps    attempt 2   part 1: 80.0 us -> 40.0 us*\n",
     };
 
     assert_has(text_of_run(*state, 0), wanted, ARRAY_LEN(wanted));
