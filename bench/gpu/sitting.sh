@@ -5,10 +5,10 @@
 #     bench/gpu/sitting.sh prepare FOLDER [STEP...]          anywhere, no GPU: FOLDER/tree.tgz and FOLDER/STEP; again: what is missing
 #     bench/gpu/sitting.sh gpu FOLDER [STEP...]              on the GPU, from the root of this checkout: OUT/STEP.tar.xz, OUT/STEP.txt
 #
-# A sitting has half an hour, a command ten minutes, and 64 MiB travel with it. So: prepare, carry FOLDER with the steps of one call
-# (`plan` has them; FOLDER/OTHER may stay behind), run that call, unpack OUT/*.tar.xz, go on with the next one. Each step ends by its
-# seconds, and leaves what it has. A step's commands are below, under its name, to be run by hand too. OUT: results (or $FOLDER/out).
-# JOBS: compilers at a time in `prepare`. LIMIT: of a step's seconds, in per cent.
+# A sitting has half an hour, a command ten minutes, and 64 MiB travel with it. So: prepare into build/sitting (git ignores it), carry
+# FOLDER with the steps of one call (`plan` has them; FOLDER/OTHER may stay behind), run that call, unpack OUT/*.tar.xz, go on with the
+# next one. Each step ends by its seconds, and leaves what it has. Its commands are below, under its name, to be run by hand too.
+# JOBS: compilers at a time in `prepare`. LIMIT: of a step's seconds, in per cent. OUT: FOLDER/out, unless it is set.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -154,7 +154,7 @@ prepare | gpu)
     "$what" "$@"
     ;;
 *)
-    sed -n '2,12s/^# \{0,1\}//p' "$0"
+    sed -n '2,11s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac
