@@ -439,6 +439,29 @@ class OnMeta(Mode):
         return func(*args, **kwargs)
 
 
+class BesideMeta(Mode):
+    """Inside `with`, what a forward makes itself keeps its numbers, and tensors without numbers meet it as shapes."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        func, kwargs = called(func, args), kwargs or {}
+        if len({t.device.type for t in _tensors_of([*args, *kwargs.values()])}) < 2:
+            return func(*args, **kwargs)
+        if func._schema.is_mutable and not (isinstance(args[0], torch.Tensor) and args[0].device.type == "meta"):
+            raise NotImplementedError("meta: what has no numbers is written among numbers")
+        return func(*[_without_numbers(a) for a in args], **{k: _without_numbers(v) for k, v in kwargs.items()})
+
+
+def _tensors_of(values: Any) -> list[torch.Tensor]:
+    found = [v for v in values if isinstance(v, torch.Tensor)]
+    return found + [t for v in values if isinstance(v, (list, tuple)) for t in _tensors_of(v)]
+
+
+def _without_numbers(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.to("meta")
+    return type(value)(_without_numbers(v) for v in value) if type(value) in (list, tuple) else value
+
+
 def _holds_tensor(value: Any) -> bool:
     return isinstance(value, torch.Tensor) or (
         isinstance(value, (list, tuple)) and any(isinstance(v, torch.Tensor) for v in value)

@@ -118,7 +118,7 @@ def _windows(node: Node) -> list[Any]:
 def _operators_vary(task: Task, values: dict[str, int], base: Point, points: list[Point], seed: int) -> bool:
     """Does the task do something else at another size? Compared with a trace of the same kind; sizes of 1 have operators of
     their own in PyTorch. With several constants changed it may be one that is no size: the number of steps of a loop."""
-    again = _run(task, dict(values), seed, _needs_numbers(base))
+    again = _run(task, dict(values), seed, _numbers_known(base.nodes))
     if again is None or not _same_operators(base, again):
         return False
     return any(
@@ -172,7 +172,7 @@ def _points(
     """The task with one constant changed at a time, with all of them doubled, and as it is written."""
     source = task.source
     now = {**(source.constants or source.literals), **values}
-    needs_numbers = _needs_numbers(base)
+    constants = _numbers_known(base.nodes)
     names = [
         n
         for n, v in sorted(now.items(), key=lambda item: -item[1])
@@ -180,7 +180,7 @@ def _points(
     ][:MAX_NAMES]
 
     def tried(changed: dict[str, int]) -> Point | None:
-        point = _run(task, {**values, **changed}, seed, needs_numbers)
+        point = _run(task, {**values, **changed}, seed, constants)
         return point if point and point.sizes != base.sizes else None
 
     for name in names:
@@ -195,13 +195,14 @@ def _points(
     if together:
         yield together
     if any(values.get(n) != v for n, v in fixed.items()) or set(values) - set(fixed):
-        written = _run(task, dict(fixed), seed, needs_numbers)
+        written = _run(task, dict(fixed), seed, constants)
         if written:
             yield written
 
 
-def _needs_numbers(base: Point) -> bool:
-    return any(n.op == "constant" and n.kwargs for n in base.nodes)
+def _numbers_known(nodes: list[Node]) -> int:
+    """Of how many constants."""
+    return sum(1 for n in nodes if n.op == "constant" and n.kwargs)
 
 
 def same_forward(task: Task, seed: int) -> bool:
@@ -233,9 +234,10 @@ def _nodes(of: Task, values: dict[str, int], sizes: dict[str, int], seed: int, r
     return trace(task, model, arguments, arguments.tensors)[0].write()
 
 
-def _run(task: Task, values: dict[str, int], seed: int, real: bool) -> Point | None:
-    """From shapes alone; on numbers, where they are few, if the task has a constant tensor (`real`) or shapes alone are not enough."""
-    for way in [_trace_real, _trace_shapes] if real and task.device.type == "cpu" else [_trace_shapes, _trace_real]:
+def _run(task: Task, values: dict[str, int], seed: int, constants: int) -> Point | None:
+    """From shapes alone; on numbers, where they are few, if shapes alone are not enough, or leave fewer `constants` known."""
+    found = None
+    for way in (_trace_shapes, _trace_real):
         try:
             graph = way(task, values, seed)
         except Exception as err:  # whatever a task does at sizes it was not written for
@@ -243,10 +245,11 @@ def _run(task: Task, values: dict[str, int], seed: int, real: bool) -> Point | N
                 return None  # it would not run on numbers either
             continue
         if graph is not None:
-            point = _point(graph)
-            point.way = way.__name__
-            return point
-    return None
+            found = _point(graph)
+            found.way = way.__name__
+        if found and _numbers_known(found.nodes) >= constants:
+            break
+    return found
 
 
 def _trace_real(of: Task, values: dict[str, int], seed: int) -> Graph | None:

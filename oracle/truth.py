@@ -20,7 +20,7 @@ import torch
 
 from . import backward, derivatives, masks, recurrent
 from .fault import is_out_of_memory, use
-from .graph import Graph, Tracer
+from .graph import BesideMeta, Graph, Tracer
 from .mode import Mode, called
 from .places import places_traced
 from .task import Arguments, Task, flatten, held_tensors, is_record, plain_tensors, task_errors
@@ -178,7 +178,8 @@ def trace(
         "Model.forward fails",
         "try it with plain PyTorch first: Model(*get_init_inputs())(*get_inputs())",
     ):
-        with default_device(task.device), _plain_operators(model), attributes_kept(model) as changed, Tracer(
+        beside = BesideMeta() if any(t.device.type == "meta" for t in leaves) else contextlib.nullcontext()
+        with beside, default_device(task.device), _plain_operators(model), attributes_kept(model) as changed, Tracer(
             leaves, limit
         ) as tracer, recurrent.Recurrent(tracer), places_traced(tracer):
             for tensor, number in marks:
