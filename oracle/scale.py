@@ -8,6 +8,7 @@ Hides the search. Sizes are tried from small to large and executed, so nothing l
 2. A constant c becomes about c**t, the same t for all, so that order and proportions are kept: a long dimension stays long.
 3. A power of two stays one; small odd factors (3 * 2**8) stay; an odd size stays odd.
 4. A task that runs only where it is larger than the limits (a window of 99 x 99) is taken at its smallest size.
+5. How much is tried is counted, not timed: a task has the same sizes on every machine.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import contextlib
 import itertools
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Callable
 
@@ -29,9 +30,11 @@ from .truth import StandIn, on_meta, trace
 
 KEPT = (32, 16, 4)
 STEPS = [i / 20 for i in range(5, 21)]  # t
+DIVISORS = (256, 128, 64, 32, 16, 8, 4, 2)
 NOT_SIZES = ("seed",)
 FLOPS_LIMIT = 5e7
-MOST_TRIED = 100  # combinations of sizes; then the task is taken as it is written
+MOST_TRIED = 100  # combinations of sizes, those of many operators counted twice and more; then the task is taken as it is written
+LARGE = 200  # operators
 NO_SHAPES = re.compile(r"meta|not ?implemented|could not run|item\(\)|data-dependent", re.IGNORECASE)
 WIDER_ELEMENTS, WIDER_FLOPS = 8, 100  # where nothing smaller runs
 
@@ -81,8 +84,10 @@ def sizes_for(source: Source, fixed: dict[str, int], request: dict[str, Any], va
     failure: Fault | None = None
     wider = Limits(WIDER_ELEMENTS * limits.elements, WIDER_FLOPS * limits.flops)
     # Sizes written out, where names are not enough; beyond the limits, where nothing that runs is within them.
-    for sizes, most in ((source.constants, limits), (written, limits), (written, wider)):
+    ways = [(source.constants, limits), (written, limits), (source.constants, wider), (written, wider)]
+    for k, (sizes, most) in enumerate(ways):
         costs.limits = most
+        costs.allow(MOST_TRIED * (k + 2) / (len(ways) + 1))
         try:
             chosen = choose(sizes, fixed, limits, costs.of, most, costs.runs)
         except Fault as fault:
@@ -101,13 +106,19 @@ class Costs:
         self.limits = Limits(0, 0.0)
         self.known: dict[tuple[tuple[str, int], ...], Cost | Fault] = {}
         self.agreed: set[str] = set()  # faults, without their numbers, that shapes alone and the CPU both had
+        self.tried, self.allowed = 0.0, float(MOST_TRIED)
+
+    def allow(self, tried: float) -> None:
+        """So much may have been tried."""
+        self.allowed = tried
 
     def of(self, values: dict[str, int]) -> Cost:
         changed = self._changed(values)
         found = self.known.get(changed)
         if found is None or (isinstance(found, Cost) and math.isinf(found.flops) and found.elements <= self.limits.elements):
-            if changed and len(self.known) >= MOST_TRIED:
-                raise use(f"{self.source.path}: none of {MOST_TRIED} combinations of smaller sizes runs", "set sizes: --set N=512")
+            if changed and self.tried >= self.allowed:
+                raise use(f"{self.source.path}: none of many combinations of smaller sizes runs", "set sizes: --set N=512")
+            self.tried += 1
             try:
                 found = self._measure(values)
             except Fault as fault:
@@ -147,6 +158,7 @@ class Costs:
         except TooBig:
             return too_big
         sizes = [math.prod(part["shape"]) for node in graph.nodes for part in node.parts]
+        self.tried += len(graph.nodes) // LARGE
         return Cost(
             max(sizes, default=0), sum(node_flops(graph.nodes, n) for _, n in graph.operators()), sum(sizes)
         )
@@ -187,6 +199,11 @@ def shrink(value: int, t: float, kept: int) -> int:
     return min(value, smaller << twos)
 
 
+def divide(sizes: dict[str, int], by: int, kept: int) -> dict[str, int]:
+    """Every size above `kept` by the same number: N == HEADS * HEAD_DIM stays true, and so does a doubling of channels."""
+    return {n: v // by if v > kept and v % by == 0 else v for n, v in sizes.items()}
+
+
 def choose(
     constants: dict[str, int],
     fixed: dict[str, int],
@@ -204,27 +221,35 @@ def choose(
     failure: Fault | None = None
     smallest: Cost | None = None
     found: list[tuple[float, int, dict[str, int]]] = []
+    def tried(steps: Iterable[dict[str, int]]) -> dict[str, int] | None:
+        """The last that holds the limits, of ever larger ones."""
+        nonlocal failure, smallest
+        best: dict[str, int] | None = None
+        before: list[dict[str, int]] = []
+        for values in steps:
+            if values in before:
+                continue
+            before.append(values)
+            try:
+                cost = cost_of({**fixed, **values})
+            except Fault as fault:
+                failure = failure or _at(fault, values, sizes)
+                continue
+            smallest = smallest if smallest and smallest.flops <= cost.flops else cost
+            if wide and wide.hold(cost) and all(values != other for _, _, other in found):
+                found.append((cost.flops, cost.elements, values))
+            if not limits.hold(cost):
+                break
+            best = values
+        return best if best is not None and runs({**fixed, **best}) else None
+
     for kept in KEPT:
-        for frozen in _freezes([n for n, v in sizes.items() if v > kept]):
-            best: dict[str, int] | None = None
-            tried: list[dict[str, int]] = []
-            for t in STEPS:
-                values = {n: v if n in frozen else shrink(v, t, kept) for n, v in sizes.items()}
-                if values in tried:
-                    continue
-                tried.append(values)
-                try:
-                    cost = cost_of({**fixed, **values})
-                except Fault as fault:
-                    failure = failure or _at(fault, values, sizes)
-                    continue
-                smallest = smallest if smallest and smallest.flops <= cost.flops else cost
-                if wide and wide.hold(cost) and all(values != other for _, _, other in found):
-                    found.append((cost.flops, cost.elements, values))
-                if not limits.hold(cost):
-                    break
-                best = values
-            if best is not None and runs({**fixed, **best}):
+        large = [n for n, v in sizes.items() if v > kept]
+        for frozen in _freezes(large):
+            best = tried({n: v if n in frozen else shrink(v, t, kept) for n, v in sizes.items()} for t in STEPS)
+            if best is None and len(large) > 1 and not frozen:
+                best = tried(divide(sizes, by, kept) for by in DIVISORS)
+            if best is not None:
                 return {**fixed, **best}
     for _, _, values in sorted(found, key=lambda one: one[:2]):
         if runs({**fixed, **values}):

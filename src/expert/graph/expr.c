@@ -156,7 +156,8 @@ const char *names_add(struct names *n, const char *wanted, struct arena *a)
     for (int suffix = 2; taken; suffix++) {
         taken = false;
         for (int i = 0; i < n->count && !taken; i++)
-            taken = strcmp(n->used[i], name) == 0;
+            taken = tolower((unsigned char)*n->used[i]) == tolower((unsigned char)*name) &&
+                    strcmp(n->used[i] + 1, name + 1) == 0; /* gA is of a, or of A */
         if (taken)
             name = arena_printf(a, "%s%d", base, suffix);
     }
@@ -164,6 +165,38 @@ const char *names_add(struct names *n, const char *wanted, struct arena *a)
         BUG("more names than a graph has nodes");
     n->used[n->count++] = name;
     return name;
+}
+
+static int word_order(const void *word, const void *row)
+{
+    return strcmp(word, *(const char *const *)row);
+}
+
+/* Is it a name in one of the recipes? */
+static bool recipe_word(const char *word)
+{
+    static const char *const words[] = {
+#include "expert/recipe_words.inc"
+    };
+
+    return bsearch(word, words, ARRAY_LEN(words), sizeof(*words), word_order) != NULL;
+}
+
+static bool meets_recipe(const char *name, struct arena *a)
+{
+    bool found = recipe_word(name);
+
+    for (const char *letter = "gmrsv"; *letter && !found; letter++)
+        found = recipe_word(
+            arena_printf(a, "%c%c%s", *letter, toupper((unsigned char)*name), name + 1));
+    return found;
+}
+
+const char *names_add_tensor(struct names *n, const char *wanted, struct arena *a)
+{
+    while (*wanted && meets_recipe(wanted, a))
+        wanted = arena_printf(a, "%s_", wanted);
+    return names_add(n, wanted, a);
 }
 
 /* ---- forms --------------------------------------------------------------- */

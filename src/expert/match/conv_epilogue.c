@@ -26,7 +26,7 @@ static bool leaf_add(struct conv *q, const struct node *n, struct view *v, struc
         return match_no(out, q->a, "'%s' does not broadcast to the convolution",
                         q->g->in[v->input].name);
     q->leaves[q->leaf_count++] = (struct conv_leaf){
-        n,          v->input,   names_add(&q->names, q->g->in[v->input].name, q->a),
+        n,          v->input,   names_add_tensor(&q->names, q->g->in[v->input].name, q->a),
         v->axes[0], v->axes[1], v->axes[2]};
     return true;
 }

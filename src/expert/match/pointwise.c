@@ -245,7 +245,8 @@ static void name_all(struct fused *f)
     for (size_t i = 0; i < ARRAY_LEN(taken); i++)
         f->names.used[f->names.count++] = taken[i];
     for (int i = 0; i < g->in_count; i++)
-        f->in_name[i] = names_add(&f->names, g->in[i].name, f->a);
+        f->in_name[i] = (strlen(g->in[i].name) == 1 ? names_add : names_add_tensor)(
+            &f->names, g->in[i].name, f->a); // of letters, the recipe has those of `taken`
     for (int k = 0; k < g->out_count; k++)
         f->out_name[k] =
             names_add(&f->names, g->out_count == 1 ? "y" : arena_printf(f->a, "y%d", k), f->a);

@@ -12,7 +12,10 @@
 #include "base/buf.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
+
+#define FLOAT_WHOLE 0x1p24 // whole numbers up to here are floats
 
 void rows_split_shape(struct rows *q)
 {
@@ -93,13 +96,15 @@ struct row_tensor *rows_tensor_add(struct rows *q, const struct node *n, const c
                                    const char *dtype, int index)
 {
     struct row_tensor *t = &q->tensors[q->tensor_count];
+    bool plain;
 
     if (q->tensor_count == ROW_TENSORS || !expr_memory_type(dtype)) {
         match_no(q->out, q->a, "too many tensors, or one of %s", dtype);
         return NULL;
     }
     *t = (struct row_tensor){.node = n, .dtype = dtype, .index = index};
-    t->name = names_add(&q->names, wanted, q->a);
+    plain = strcmp(wanted, "x") == 0 || strcmp(wanted, "y") == 0; // recipes of rows leave these two alone
+    t->name = (plain ? names_add : names_add_tensor)(&q->names, wanted, q->a);
     q->tensor_count++;
     return t;
 }
@@ -318,8 +323,8 @@ struct row_stage *rows_stage(struct rows *q, const char *wanted)
         match_no(q->out, q->a, "more than %d passes", ROW_STAGES);
         return NULL;
     }
-    *s = (struct row_stage){.name =
-                                names_add(&q->names, arena_printf(q->a, "row_%s", wanted), q->a)};
+    *s = (struct row_stage){
+        .name = names_add(&q->names, arena_printf(q->a, "row_%s", wanted), q->a), .value = "float"};
     return s;
 }
 
@@ -381,6 +386,41 @@ static bool operand(struct rows *q, const struct node *n, const struct row_form 
     return rows_element(q, used);
 }
 
+/* The largest whole number of a type; 0: its numbers are floats. */
+static double largest_whole(const char *dtype)
+{
+    static const struct {
+        const char *dtype;
+        double most;
+    } rows[] = {{"bool", 1}, {"u8", 255}, {"i8", 128}, {"i16", 32768}, {"i32", 0x1p31}, {"i64", 0x1p63}};
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (strcmp(rows[i].dtype, dtype) == 0)
+            return rows[i].most;
+    return 0;
+}
+
+/* Accumulators are floats: do they hold whole numbers, and what becomes of them, to the last unit? */
+static bool floats_hold(struct rows *q, const struct node *n, const struct row_form *f)
+{
+    const struct node *x = graph_arg(q->g, n, 0);
+    const struct pass_form *p = &f->passes[0];
+    bool counts = strchr(p->element, '?') != NULL;
+    double length = 1, most = counts ? 1 : x ? largest_whole(x->t.dtype) : 0;
+
+    for (int d = 0; d < q->full.dims; d++)
+        length *= q->reduced[d] ? (double)q->full.shape[d] : 1;
+    if (!largest_whole(n->t.dtype))
+        return true;
+    if (strcmp(p->combine, "Sum") == 0)
+        most *= length;
+    else if (strcmp(p->combine, "Prod") == 0 && most > 1)
+        most = INFINITY;
+    else if (strncmp(p->combine, "Arg", 3) == 0)
+        most = fmax(most, length);
+    return most <= FLOAT_WHOLE;
+}
+
 /* All passes of a reduction; afterwards its value has a name or a form. */
 static bool reduce(struct rows *q, const struct node *n, const struct row_form *f)
 {
@@ -394,6 +434,8 @@ static bool reduce(struct rows *q, const struct node *n, const struct row_form *
         if (!operand(q, n, f, i))
             return false;
     }
+    if (!floats_hold(q, n, f))
+        return match_no(q->out, q->a, "%s of %s, which a float does not hold", n->op, n->t.dtype);
     for (; count < ROW_PASSES && f->passes[count].name; count++) {
         const struct pass_form *p = &f->passes[count];
         struct row_stage *s = rows_stage(q, p->name);
@@ -413,6 +455,7 @@ static bool reduce(struct rows *q, const struct node *n, const struct row_form *
     }
     q->e.special[at] = NULL;
     if (f->kind == PER_ROW) {
+        q->stages[q->stage_count - 1].value = expr_value_type(n->t.dtype);
         q->e.leaf[at] = names[count - 1];
         q->row_named[at] = true;
     } else {
@@ -468,11 +511,14 @@ bool rows_value(struct rows *q, const struct node *n)
         q->row_named[at] = true;
         return true;
     }
+    if (largest_whole(n->t.dtype) > FLOAT_WHOLE)
+        return match_no(q->out, q->a, "values of %s per row, which a float does not hold", n->t.dtype);
     if (!row_operands(q, n))
         return false;
     s = rows_stage(q, graph_short_name(n->op, q->a));
     if (!s || !rows_function(q, n, s->name + strlen("row_"), &s->f))
         return false;
+    s->value = s->f.value;
     q->stage_count++;
     q->e.leaf[at] = s->name;
     q->row_named[at] = true;
