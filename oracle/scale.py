@@ -84,7 +84,7 @@ def sizes_for(source: Source, fixed: dict[str, int], request: dict[str, Any], va
     failure: Fault | None = None
     wider = Limits(WIDER_ELEMENTS * limits.elements, WIDER_FLOPS * limits.flops)
     # Sizes written out, where names are not enough; beyond the limits, where nothing that runs is within them.
-    ways = [(source.constants, limits), (written, limits), (source.constants, wider), (written, wider)]
+    ways = [(source.constants, limits), (written, limits), *([(source.constants, wider)] if source.constants else []), (written, wider)]
     for k, (sizes, most) in enumerate(ways):
         costs.limits = most
         costs.allow(MOST_TRIED * (k + 2) / (len(ways) + 1))
@@ -221,6 +221,7 @@ def choose(
     failure: Fault | None = None
     smallest: Cost | None = None
     found: list[tuple[float, int, dict[str, int]]] = []
+
     def tried(steps: Iterable[dict[str, int]]) -> dict[str, int] | None:
         """The last that holds the limits, of ever larger ones."""
         nonlocal failure, smallest

@@ -161,6 +161,7 @@ static const struct ladder_case {
     {"depthwise", "convolution", {"columns"}},
     {"top_k", "generic", {"launch_shape"}},
     {"empty_part", "generic", {"launch_shape"}},
+    {"whole_sum", "generic", {"launch_shape"}}, /* of numbers that a float does not hold */
     {"batch_norm", "pointwise", {"vectorise", "launch_shape"}},
     {"rope", "pointwise", {"vectorise", "launch_shape"}},
     {"long_softmax@sm_90a",

@@ -128,6 +128,9 @@ static const struct source_case {
     {"matrix_scalar", {"return A * 3.14f;", "call->scalar[0].f == 3.14"}},
     {"matvec", {"return A * B;"}},
     {"row_sum", {"gY(row) = row_sum;"}},
+    {"flags", {"flags_y(bool row_all, bool row_any)"}},
+    {"named_apart",
+     {"float const *A, float const *B, float const *a_, float const *scale_, float const *A_2"}},
 };
 
 static void the_plain_kernel_says_what_the_graph_says(void **state)

@@ -65,8 +65,8 @@ int expr_bytes(const char *dtype);
 const char *expr_literal(double v, const char *value_type, struct arena *a);
 /* A valid C name near `wanted` that is not in use; it is added. */
 const char *names_add(struct names *n, const char *wanted, struct arena *a);
-/* The same for a tensor of a kernel: none of the words that recipes use themselves, nor one that is with a letter before it
- * (gX of x). */
+/* The same for a tensor of a kernel: none of the words that recipes use themselves, nor one that is
+ * with a letter before it (gX of x). */
 const char *names_add_tensor(struct names *n, const char *wanted, struct arena *a);
 
 #endif

@@ -142,8 +142,8 @@ static bool leaf_add(struct gemm *q, const struct node *n, const struct tensor *
     if (!expr_value_type(n->t.dtype) || !view_expand(&v, at) || !view_reshape(&v, &q->product->t))
         return match_no(out, q->a, "'%s' does not broadcast to the product",
                         q->g->in[v.input].name);
-    q->leaves[q->leaf_count++] =
-        (struct leaf){n, v.input, names_add_tensor(&q->names, q->g->in[v.input].name, q->a), side_of(&v)};
+    q->leaves[q->leaf_count++] = (struct leaf){
+        n, v.input, names_add_tensor(&q->names, q->g->in[v.input].name, q->a), side_of(&v)};
     return true;
 }
 

@@ -237,16 +237,17 @@ static bool bring_together(struct fused *f, struct match *out)
 
 static void name_all(struct fused *f)
 {
-    static const char *const taken[] = {"lane",  "line",   "i0",     "k0",   "k",     "rest",
-                                        "tiles", "work",   "turned", "VEC",  "first", "u",
-                                        "j",     "number", "band",   "wide", "place"};
+    static const char *const taken[] = {
+        "lane", "line",  "i0",   "k0",   "k",      "rest",   "tiles", "work",  "turned",
+        "VEC",  "first", "u",    "j",    "number", "band",   "wide",  "place", "two",
+        "t",    "n0",    "n1",   "n2",   "n3",     "n4",     "n5",    "n6",    "n7",
+        "EACH", "TILE",  "ROWS", "BAND", "VECS",   "THREADS"};
     const struct graph *g = f->g;
 
     for (size_t i = 0; i < ARRAY_LEN(taken); i++)
         f->names.used[f->names.count++] = taken[i];
     for (int i = 0; i < g->in_count; i++)
-        f->in_name[i] = (strlen(g->in[i].name) == 1 ? names_add : names_add_tensor)(
-            &f->names, g->in[i].name, f->a); // of letters, the recipe has those of `taken`
+        f->in_name[i] = names_add(&f->names, g->in[i].name, f->a);
     for (int k = 0; k < g->out_count; k++)
         f->out_name[k] =
             names_add(&f->names, g->out_count == 1 ? "y" : arena_printf(f->a, "y%d", k), f->a);

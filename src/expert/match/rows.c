@@ -103,7 +103,9 @@ struct row_tensor *rows_tensor_add(struct rows *q, const struct node *n, const c
         return NULL;
     }
     *t = (struct row_tensor){.node = n, .dtype = dtype, .index = index};
-    plain = strcmp(wanted, "x") == 0 || strcmp(wanted, "y") == 0; // recipes of rows leave these two alone
+    plain = strcmp(wanted, "x") == 0 || strcmp(wanted, "A") == 0 || strcmp(wanted, "B") == 0 ||
+            (*wanted == 'y' && strspn(wanted + 1, "0123456789") == strlen(wanted + 1));
+    /* recipes of rows leave these alone */
     t->name = (plain ? names_add : names_add_tensor)(&q->names, wanted, q->a);
     q->tensor_count++;
     return t;
@@ -392,7 +394,8 @@ static double largest_whole(const char *dtype)
     static const struct {
         const char *dtype;
         double most;
-    } rows[] = {{"bool", 1}, {"u8", 255}, {"i8", 128}, {"i16", 32768}, {"i32", 0x1p31}, {"i64", 0x1p63}};
+    } rows[] = {{"bool", 1},    {"u8", 255},     {"i8", 128},
+                {"i16", 32768}, {"i32", 0x1p31}, {"i64", 0x1p63}};
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         if (strcmp(rows[i].dtype, dtype) == 0)
@@ -400,7 +403,8 @@ static double largest_whole(const char *dtype)
     return 0;
 }
 
-/* Accumulators are floats: do they hold whole numbers, and what becomes of them, to the last unit? */
+/* Accumulators are floats: do they hold whole numbers, and what becomes of them, to the last unit?
+ */
 static bool floats_hold(struct rows *q, const struct node *n, const struct row_form *f)
 {
     const struct node *x = graph_arg(q->g, n, 0);
@@ -512,7 +516,8 @@ bool rows_value(struct rows *q, const struct node *n)
         return true;
     }
     if (largest_whole(n->t.dtype) > FLOAT_WHOLE)
-        return match_no(q->out, q->a, "values of %s per row, which a float does not hold", n->t.dtype);
+        return match_no(q->out, q->a, "values of %s per row, which a float does not hold",
+                        n->t.dtype);
     if (!row_operands(q, n))
         return false;
     s = rows_stage(q, graph_short_name(n->op, q->a));

@@ -220,8 +220,8 @@ static void fill_function(struct rows *q, struct scope *s, const struct function
                        expr_value_type(q->tensors[i].dtype), q->tensors[i].name);
     for (int i = 0; i < q->stage_count; i++)
         if (f->takes[i])
-            buf_printf(&params, "%s%s %s", params.len ? ", " : "",
-                       q->stages[i].value, q->stages[i].name);
+            buf_printf(&params, "%s%s %s", params.len ? ", " : "", q->stages[i].value,
+                       q->stages[i].name);
     buf_puts(&params, "");
     scope_set(item, "function", "%s", f->name);
     scope_set(item, "value", "%s", f->value);
