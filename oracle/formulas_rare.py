@@ -7,6 +7,7 @@ Right, not fast.
 from __future__ import annotations
 
 import math
+import struct
 from typing import Any, Callable
 
 import torch
@@ -225,7 +226,37 @@ def grid_sampler_3d(x: Any, grid: Any, mode: int, padding: int, align: bool) -> 
     return total.to(x.dtype)
 
 
+def _single(value: float) -> float:
+    """As a float32."""
+    return float(struct.unpack("f", struct.pack("f", value))[0])
+
+
+def fake_quantize(x: Any, scale: float, zero: int, low: int, high: int) -> Any:
+    """Rounded to a multiple of the scale that 8 bits or fewer hold; and where they do."""
+    return _quantized(x, _single(1 / _single(scale)), _single(scale), zero, low, high)
+
+
+def fake_quantize_tensors(x: Any, scale: Any, zero: Any, enabled: Any, low: int, high: int) -> Any:
+    made, held = _quantized(x, 1 / scale, scale, zero, low, high)
+    off = enabled.reshape(-1)[0] == 0
+    return torch.where(off, x, made), held | off
+
+
+def fake_quantize_channels(x: Any, scale: Any, zero: Any, axis: int, low: int, high: int) -> Any:
+    shape = [-1 if k == axis % x.dim() else 1 for k in range(x.dim())]
+    scale, zero = scale.reshape(shape), zero.reshape(shape)
+    return _quantized(x, 1 / scale, scale, zero, low, high)
+
+
+def _quantized(x: Any, inverse: Any, scale: Any, zero: Any, low: int, high: int) -> Any:
+    places = torch.round(x * inverse) + zero
+    return (places.clamp(low, high) - zero) * scale, (places >= low) & (places <= high)
+
+
 BODIES: dict[str, Callable[..., Any]] = {
+    "fake_quantize_per_tensor_affine_cachemask": fake_quantize,
+    "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams": fake_quantize_tensors,
+    "fake_quantize_per_channel_affine_cachemask": fake_quantize_channels,
     "diag": lambda x, k=0: torch.diag_embed(x, k) if x.dim() == 1 else torch.diagonal(x, k).clone(),
     "isposinf": infinite(1),
     "isneginf": infinite(-1),

@@ -26,6 +26,7 @@ JUMPS = {
     **dict.fromkeys("round floor ceil trunc sign sgn frac argmax argmin max min sort argsort topk kthvalue median nanmedian".split(), ONE),
     **dict.fromkeys("mode cummax cummin _to_copy hardshrink threshold histc bucketize logical_not any all count_nonzero".split(), ONE),
     **dict.fromkeys("max_pool2d_with_indices max_pool3d_with_indices adaptive_max_pool2d adaptive_max_pool3d".split(), ONE),
+    **dict.fromkeys((f"fake_quantize_per_{part}_affine_cachemask" for part in ("tensor", "channel")), ONE),
     **dict.fromkeys("gt ge lt le eq ne remainder fmod floor_divide div heaviside searchsorted logical_and logical_or".split(), TWO),
     **dict.fromkeys("threshold_backward hardtanh_backward leaky_relu_backward hardswish_backward".split(), SECOND),
     **dict.fromkeys("grid_sampler_2d grid_sampler_3d".split(), SECOND),

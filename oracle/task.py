@@ -34,7 +34,7 @@ from typing import Any
 
 import torch
 
-from .exported.facts import numbers_read
+from .exported.facts import init_by_name, numbers_read
 from .fault import is_out_of_memory, memory, use
 from .limits import import_deadline
 
@@ -520,7 +520,7 @@ class Task:
         with task_errors(self.path, "Model(*get_init_inputs()) fails"), self._seeded(seed) as device_first:
 
             def make() -> torch.nn.Module:
-                made = init()
+                made = init_by_name(self.module.Model, init())
                 model = self.module.Model(**made) if isinstance(made, dict) else self.module.Model(*made)
                 if any(isinstance(p, torch.nn.parameter.UninitializedTensorMixin) for p in (*model.parameters(), *model.buffers())):
                     self._complete(model)
@@ -542,7 +542,7 @@ class Task:
         """What model(seed) hands to Model."""
         init: Any = getattr(self.module, "get_init_inputs", list)
         with task_errors(self.path, "get_init_inputs() fails"), self._seeded(seed) as device_first:
-            return device_first(init)
+            return init_by_name(self.module.Model, device_first(init))
 
     @functools.cached_property
     def _signature(self) -> inspect.Signature:

@@ -11,6 +11,7 @@ import contextlib
 import enum
 import functools
 import hashlib
+import inspect
 import logging
 import random
 import sys
@@ -218,3 +219,22 @@ def unchanged(watched: list[tuple[Any, Any, Any, Any]]) -> bool:
         elif facts.get(key, GONE) is not value or deep is not None and _essence(value) != deep:
             return False
     return True
+
+
+def init_by_name(model: Any, made: Any) -> Any:
+    """What get_init_inputs() gives; `[[arguments], {name: argument}]`, as KernelBook writes it, as a dict, unless Model takes the two
+    as they are."""
+    pair = isinstance(made, (list, tuple)) and [type(part) for part in made] in ([list, dict], [tuple, dict])
+    if not pair or not all(isinstance(name, str) for name in made[1]):
+        return made
+    signature = inspect.signature(model)
+    try:
+        named = signature.bind(*made[0], **made[1]).arguments
+    except TypeError:
+        return made
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for n, p in signature.parameters.items() if n in named):
+        return made
+    with contextlib.suppress(TypeError):
+        if not made[1] and signature.bind(*made):
+            return made
+    return dict(named)

@@ -67,7 +67,7 @@ class Gradients:
                 init: Any = getattr(reference, "get_init_inputs", list)
 
                 def make() -> torch.nn.Module:
-                    made = init()
+                    made = self.export.about.init_by_name(reference.Model, init())
                     return reference.Model(**made) if isinstance(made, dict) else reference.Model(*made)
 
                 with torch.random.fork_rng(devices=[]):

@@ -376,6 +376,15 @@ class Rare(unittest.TestCase):
         self.has_body(torch.gcd, *far)
         self.same(torch.ldexp, self.x, torch.arange(-2, 4))  # older releases have it in parts
         self.has_body(lambda x, y: torch.dist(x, y, 3), self.x, self.y)
+
+    def test_fake_quantization(self) -> None:
+        scale, zero, on = torch.tensor([0.05, 0.1, 0.3]), torch.tensor([0, 3, 2], dtype=torch.int32), torch.tensor([1])
+        x = torch.randn(4, 3, 7) * 9
+        self.has_body(lambda x: torch.fake_quantize_per_tensor_affine(x, 0.1, 3, -128, 127), x)
+        self.has_body(lambda x, s, z: torch.fake_quantize_per_channel_affine(x, s, z, 1, 0, 255), x, scale, zero)
+        whole = torch.ops.aten._fake_quantize_per_tensor_affine_cachemask_tensor_qparams
+        for enabled in (on, on * 0):
+            self.has_body(lambda x, s, z, e: whole(x, s, z, e, 0, 15)[0], x, scale[:1], zero[:1], enabled)
         self.has_body(lambda x: F.rrelu(x, 0.1, 0.3), self.x)
 
     def test_places(self) -> None:

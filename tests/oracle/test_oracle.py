@@ -170,6 +170,17 @@ class Loading(OracleTest):
         )
         self.assertEqual(task["scalars"], [{"name": "scale", "type": "float", "value": 2.5}])
 
+    def test_arguments_of_the_model_may_be_a_list_and_a_dict(self) -> None:
+        """As KernelBook writes them; a Model that takes a list and a dict gets those."""
+        init = "pass\n    def __init__(self, n, m=3, {}):\n        super().__init__(); self.w = nn.Parameter(torch.ones({}))"
+        for more, shape, given in (
+            ("bias=True", "n, m + bias", "[[2], {'m': 4, 'bias': False}]"),
+            ("bias=True", "n, m + bias", "[(2, 4), {'bias': False}]"),
+            ("*rest", "n[0], m['k']", "[[2], {'k': 4}]"),
+        ):
+            task = self.loaded(model("x): return x * self.w.sum()", "[torch.rand(5)]", init.format(more, shape), init_inputs=given))
+            self.assertEqual(task["inputs"][1]["shape"], [2, 4], given)
+
     def test_every_dtype_travels(self) -> None:
         for dtype, name in (
             ("float64", "f64"),
