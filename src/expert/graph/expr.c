@@ -176,7 +176,7 @@ static int word_order(const void *word, const void *row)
 static bool recipe_word(const char *word)
 {
     static const char *const words[] = {
-#include "expert/recipe_words.inc"
+#include "expert/graph/recipe_words.inc"
     };
 
     return bsearch(word, words, ARRAY_LEN(words), sizeof(*words), word_order) != NULL;
