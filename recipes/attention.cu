@@ -14,6 +14,7 @@
 //! fact vectors: rows of Q, K and V start on 16 bytes and are a multiple of them
 //! fact short_heads: a tile of Q, K and V fits shared memory
 //! fact planes: operands are split into fp16 parts (attention_split_sm90)
+//! fact given: the parts are there before (attention_split_sm90)
 //!
 //! step tiles: share tiles of K and V through shared memory
 //!   why: Each element of K and V fetched from global memory is used by all queries of a block.

@@ -8,8 +8,14 @@
                 set_barrier_transaction_bytes(full[p.slot], TILE_N * WIDTH * 2);
                 CUTE_UNROLL
                 for (int c = 0; c < WIDTH / CHUNK; ++c)
+//! if given
+                    SM90_TMA_LOAD_5D::copy(plane ? &map_k_low : &map_k, &full[p.slot], USUAL, ring + p.slot * SLOT + c * TILE_N * CHUNK,
+                                           c * CHUNK, block * TILE_N, $k_place);
+//! else
                     SM90_TMA_LOAD_5D::copy(&map_k, &full[p.slot], USUAL, ring + p.slot * SLOT + c * TILE_N * CHUNK,
-//! if planes
+//! end
+//! if given
+//! elif planes
                                            c * CHUNK, block * TILE_N, $k_head, plane, 0);
 //! else
                                            c * CHUNK, block * TILE_N, $k_place);
@@ -25,8 +31,14 @@
                 set_barrier_transaction_bytes(full[p.slot], TILE_N * WIDTH_V * 2);
                 CUTE_UNROLL
                 for (int c = 0; c < WIDTH_V / CHUNK_V; ++c)
+//! if given
+                    SM90_TMA_LOAD_5D::copy(plane ? &map_v_low : &map_v, &full[p.slot], USUAL, ring + p.slot * SLOT + c * TILE_N * CHUNK_V,
+                                           c * CHUNK_V, block * TILE_N, $v_place);
+//! else
                     SM90_TMA_LOAD_5D::copy(&map_v, &full[p.slot], USUAL, ring + p.slot * SLOT + c * TILE_N * CHUNK_V,
-//! if planes
+//! end
+//! if given
+//! elif planes
                                            c * CHUNK_V, block * TILE_N, $v_head, plane, 0);
 //! else
                                            c * CHUNK_V, block * TILE_N, $v_place);

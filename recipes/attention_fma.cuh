@@ -1,6 +1,18 @@
 // attention_fma.cuh - attention on the FMA units, tiles in shared memory; included by attention's recipes.
 //! include attention_warp
-//! if planes
+//! if given
+// Element `at` of what a product has made: of its result in fp32, if that is there, or of its parts.
+__device__ inline float given_element(float const *result, half_t const *planes, part_rows of, int64_t at, float scale, bool whole)
+{
+    half_t const *high = planes + of.from + at;
+    return whole ? result[at] : (float(high[0]) + float(high[of.apart])) * scale;
+}
+
+// Computes all of it again in fp32 where a split lost something.
+__global__ void __launch_bounds__(WARPS * 32)
+    ${kernel}_repeat(int const *lost, half_t const *planes_q, half_t const *planes_k, half_t const *planes_v, part_rows of_q,
+                     part_rows of_k, part_rows of_v, $params)
+//! elif planes
 // Computes all of it again in fp32 where the split lost something.
 __global__ void __launch_bounds__(WARPS * 32)
     ${kernel}_repeat(int const *lost, $params)
@@ -16,7 +28,12 @@ __global__ void __launch_bounds__(WARPS * 32)
     float *smem_k = reinterpret_cast<float *>(shared), *smem_v = smem_k + 32 * PITCH, *smem_q = smem_v + 32 * HEAD_V;
     int const tiles = (queries + QUERIES - 1) / QUERIES, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     float best[ROWS], sum[ROWS], out[ROWS][COLUMNS];
-//! if planes
+//! if given
+    bool const whole_q = lost[of_q.lost] | lost[of_q.lost + 1], whole_k = lost[of_k.lost] | lost[of_k.lost + 1];
+    bool const whole_v = lost[of_v.lost] | lost[of_v.lost + 1];
+    if (!whole_q && !whole_k && !whole_v)
+        return;
+//! elif planes
     if (*lost == 0)
         return;
 //! end
@@ -34,8 +51,26 @@ __global__ void __launch_bounds__(WARPS * 32)
         Tensor sK = make_tensor(make_smem_ptr(smem_k), make_shape(_32{}, Int<HEAD>{}), make_stride(Int<PITCH>{}, _1{})); // (32,HEAD)
         Tensor sV = make_tensor(make_smem_ptr(smem_v), make_shape(_32{}, Int<HEAD_V>{}), LayoutRight{}); // (32,HEAD_V)
         Tensor sQ = make_tensor(make_smem_ptr(smem_q), make_shape(Int<QUERIES>{}, Int<HEAD>{}), LayoutRight{}); // (QUERIES,HEAD)
+//! if given
+        auto const at_q = [&](int r, int c) {
+            float const scale = given_scales<HEAD>(planes_q, of_q)[($q_group) + r / 64 * of_q.row];
+            return given_element(Q, planes_q, of_q, ($q_at) + int64_t(mQ.layout()(r, c)), scale, whole_q);
+        };
+        auto const at_k = [&](int r, int c) {
+            float const scale = given_scales<HEAD>(planes_k, of_k)[($k_group) + r / 64 * of_k.row];
+            return given_element(K, planes_k, of_k, ($k_at) + int64_t(mK.layout()(r, c)), scale, whole_k);
+        };
+        auto const at_v = [&](int r, int c) {
+            float const scale = given_scales<HEAD_V>(planes_v, of_v)[($v_group) + r / 64 * of_v.row];
+            return given_element(V, planes_v, of_v, ($v_at) + int64_t(mV.layout()(r, c)), scale, whole_v);
+        };
+//! else
+        auto const at_q = [&](int r, int c) { return float(mQ(r, c)); };
+        auto const at_k = [&](int r, int c) { return float(mK(r, c)); };
+        auto const at_v = [&](int r, int c) { return float(mV(r, c)); };
+//! end
         for (int i = threadIdx.x; i < QUERIES * HEAD; i += WARPS * 32)
-            sQ(i / HEAD, i % HEAD) = m0 + i / HEAD < queries ? float(mQ(m0 + i / HEAD, i % HEAD)) : 0.0f;
+            sQ(i / HEAD, i % HEAD) = m0 + i / HEAD < queries ? at_q(m0 + i / HEAD, i % HEAD) : 0.0f;
         CUTE_UNROLL
         for (int r = 0; r < ROWS; ++r) {
             best[r] = UNSEEN, sum[r] = 0.0f;
@@ -52,9 +87,9 @@ __global__ void __launch_bounds__(WARPS * 32)
             __syncthreads(); // all are done with the tile before
             for (int i = threadIdx.x; i < 32 * FILLED; i += WARPS * 32)
                 sK(i / FILLED, i % FILLED) =
-                    i % FILLED < HEAD && n0 + i / FILLED < keys ? float(mK(n0 + i / FILLED, i % FILLED)) : 0.0f;
+                    i % FILLED < HEAD && n0 + i / FILLED < keys ? at_k(n0 + i / FILLED, i % FILLED) : 0.0f;
             for (int i = threadIdx.x; i < 32 * HEAD_V; i += WARPS * 32)
-                sV(i / HEAD_V, i % HEAD_V) = n0 + i / HEAD_V < keys ? float(mV(n0 + i / HEAD_V, i % HEAD_V)) : 0.0f;
+                sV(i / HEAD_V, i % HEAD_V) = n0 + i / HEAD_V < keys ? at_v(n0 + i / HEAD_V, i % HEAD_V) : 0.0f;
             __syncthreads();
             int const n = n0 + lane;
             float p[ROWS] = {};

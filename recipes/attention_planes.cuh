@@ -10,6 +10,21 @@ __device__ inline void split_pair(float x, float y, unsigned &hi, unsigned &lo)
     lo = reinterpret_cast<unsigned const &>(l);
 }
 
+// Of a power of two.
+__device__ inline float inverse(float x)
+{
+    return __uint_as_float(0x7f000000u - __float_as_uint(x));
+}
+//! if given
+
+// The scales of a product's parts, from the first row that is read of them on.
+template <int COLUMNS>
+__device__ inline float const *given_scales(half_t const *planes, part_rows of)
+{
+    return reinterpret_cast<float const *>(planes + 2 * of.apart) + of.from / COLUMNS;
+}
+//! else
+
 // Splits ROWS rows of one head, scaled by a power of two so that the largest lies in [2^14,2^15). Something is lost
 // where that is not finite or out of range, and, with EACH, where all of a column lies more than 2^17 below it.
 template <int COLUMNS, int WIDE, int ROWS, bool EACH>
@@ -78,4 +93,4 @@ __global__ void __launch_bounds__(256)
         }
     }
 }
-
+//! end

@@ -6,6 +6,8 @@
 // product is hi lo + lo hi + hi hi, small terms first; P is split in registers. The tensor core's sums over a block of
 // keys start from zero and are added to O by the multiply-add that rescales it, so that adding them up in fp32 costs
 // nothing. K's scale is part of the factor of the exponent; O is held in units of the last block's scale of V.
+// Where products make Q, K and V, their epilogues write the parts (gemm_planes.cuh), with a scale for 64 rows of a head:
+// the halves of a block of keys have scales of their own then, and weights are scaled to the larger one of V's.
 //
 //! recipe attention_split_sm90: O = softmax(scores) V for each head in fp32, by three fp16 products each, on sm_90a
 //! fact narrow: elements have 2 bytes
@@ -22,6 +24,7 @@
 //! fact turns: warpgroups take turns in issuing products (attention_sm90)
 //! fact counted: blocks take tiles from a counter
 //! fact many_keys: tiles have 160 keys (attention_sm90)
+//! fact given: the products that make Q, K and V write their parts (compose/attention_parts.c)
 //! fact roomy: registers suffice for two products at a time
 //!
 //! step tensor: multiply fp16 parts on the tensor cores (wgmma), tiles brought by TMA
@@ -72,15 +75,26 @@ using namespace cute;
 //! include attention_fma
 __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
     ${kernel}_attention(const __grid_constant__ CUtensorMap map_q, const __grid_constant__ CUtensorMap map_k,
-                        const __grid_constant__ CUtensorMap map_v, float const *scales_q, float const *scales_k,
-                        float const *scales_v,
+                        const __grid_constant__ CUtensorMap map_v,
+//! if given
+                        const __grid_constant__ CUtensorMap map_q_low, const __grid_constant__ CUtensorMap map_k_low,
+                        const __grid_constant__ CUtensorMap map_v_low,
+                        half_t const *planes_q, half_t const *planes_k, half_t const *planes_v, part_rows of_q,
+                        part_rows of_k, part_rows of_v,
+//! else
+                        float const *scales_q, float const *scales_k, float const *scales_v,
+//! end
 //! if counted
                         unsigned *counter,
 //! end
                         int heads, int together, $out_params)
 {
 //! include attention_start
+//! if given
+    int const last_q = (queries - 1) / 64, last_k = (keys - 1) / 64; // the last 64 rows, or what is left
+//! else
     int const blocks_k = (keys + TILE_N - 1) / TILE_N, blocks_q = (queries + 63) / 64;
+//! end
 
     if (group == 0) { // one thread fetches
         cutlass::arch::warpgroup_reg_dealloc<24>();
@@ -93,8 +107,13 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
             set_barrier_transaction_bytes(*full_q, 2 * TILE_M * WIDTH * 2);
             CUTE_UNROLL
             for (int c = 0; c < 2 * WIDTH / CHUNK; ++c)
+//! if given
+                SM90_TMA_LOAD_5D::copy(c / (WIDTH / CHUNK) ? &map_q_low : &map_q, full_q, USUAL, smem_q + c * TILE_M * CHUNK,
+                                       c % (WIDTH / CHUNK) * CHUNK, tile.m, $q_place);
+//! else
                 SM90_TMA_LOAD_5D::copy(&map_q, full_q, USUAL, smem_q + c * TILE_M * CHUNK, c % (WIDTH / CHUNK) * CHUNK,
                                        tile.m, $q_head, c / (WIDTH / CHUNK), 0);
+//! end
             pq.next<1>();
 //! if overlap
             fetch_k(tile.blocks - 1, 1);
@@ -148,8 +167,24 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
             [[maybe_unused]] int const l = tile.l;
             $places
             int const row = tile.m + half * 64 + thread / 32 * 16 + lane / 4;
+//! if given
+            float const *first_k = given_scales<HEAD>(planes_k, of_k) + ($k_group); // of the head's first 64 keys
+            float const *first_v = given_scales<HEAD_V>(planes_v, of_v) + ($v_group);
+            float const scale_q = given_scales<HEAD>(planes_q, of_q)[($q_group) + cute::min(tile.m / 64 + half, last_q) * of_q.row];
+            float scale_k[2], scale_v[2]; // of the halves of a block
+            auto const fetch_scales = [&](int block) __attribute__((always_inline)) {
+                CUTE_UNROLL
+                for (int i = 0; i < 2; ++i) {
+                    int const r = cute::min(2 * block + i, last_k);
+                    scale_k[i] = first_k[r * of_k.row], scale_v[i] = first_v[r * of_v.row];
+                }
+            };
+//! else
             float const *block_k = scales_k + ($k_head) * blocks_k, *block_v = scales_v + ($v_head) * blocks_k;
             float const scale_q = scales_q[($q_head) * blocks_q + cute::min(tile.m / 64 + half, blocks_q - 1)];
+            float scale_k, scale_v; // of a block
+            auto const fetch_scales = [&](int block) __attribute__((always_inline)) { scale_k = block_k[block], scale_v = block_v[block]; };
+//! end
 //! if linear
             float unit[2] = {1.0f, 1.0f}; // O is held in this many, of rows m and m + 8
             int peak[2] = {67, 67}; // exponents of the largest weights so far
@@ -215,7 +250,14 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
                 warpgroup_commit_batch();
             };
             // Weights of a block instead of its scores, in units of 2^-15: then their low parts keep their bits.
-            auto const weigh = [&](int block, float scale_k, float scale_v, bool masked) __attribute__((always_inline)) {
+            auto const weigh = [&](int block, bool masked) __attribute__((always_inline)) {
+//! if given
+                constexpr int HALF = TILE_N / 4; // elements of a thread
+                float const whole_v = fmaxf(scale_v[0], scale_v[1]); // of both halves; powers of two
+                float const share_v[2] = {scale_v[0] * inverse(whole_v), scale_v[1] * inverse(whole_v)};
+//! else
+                float const whole_v = scale_v;
+//! end
                 if (masked) {
                     CUTE_UNROLL
                     for (int i = 0; i < size(scores); ++i) {
@@ -227,7 +269,11 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
                         if (n >= keys)
                             scores(i) = MINUS_INFINITY;
 //! else
+//! if given
+                        float const product = scores(i) * (scale_q * scale_k[i / HALF]);
+//! else
                         float const product = scores(i) * (scale_q * scale_k);
+//! end
 //! if causal
                         scores(i) = n < keys && n <= m && m < queries ? ${kernel}_score2(product$score_args) : UNSEEN;
 //! else
@@ -248,23 +294,40 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
                     x = fmaxf(x, __shfl_xor_sync(~0u, x, 2));
                     peak[r] = cute::min(cute::max(int(__float_as_uint(x) >> 23), peak[r]), 187);
                     float const scale = __uint_as_float(unsigned(268 - peak[r]) << 23);
-                    float const own = scale_v * __uint_as_float(unsigned(peak[r] - 14) << 23);
+                    float const own = whole_v * __uint_as_float(unsigned(peak[r] - 14) << 23);
                     CUTE_UNROLL
                     for (int i = 0; i < size(scores); i += 4)
+//! if given
+                        scores(i + r * 2) *= scale * share_v[i / HALF], scores(i + r * 2 + 1) *= scale * share_v[i / HALF];
+//! else
                         scores(i + r * 2) *= scale, scores(i + r * 2 + 1) *= scale;
+//! end
                     next[r] = unit[r] / own; // powers of two: exact
                     unit[r] = own;
                 }
 //! else
-//! if scaled
+//! if scaled and given
+                float const scale[2] = {$scale2 * (scale_q * scale_k[0]), $scale2 * (scale_q * scale_k[1])};
+//! elif scaled
                 float const scale = $scale2 * (scale_q * scale_k);
+//! elif given
+                constexpr float scale[2] = {1.0f, 1.0f};
 //! else
                 float const scale = 1.0f;
 //! end
-                float const change = unit * __uint_as_float(0x7f000000u - __float_as_uint(scale_v)); // powers of two: exact
-                unit = scale_v;
+                float const change = unit * inverse(whole_v); // powers of two: exact
+                unit = whole_v;
                 CUTE_UNROLL
                 for (int r = 0; r < 2; ++r) {
+//! if given
+                    float x = MINUS_INFINITY, y = MINUS_INFINITY, u = 0.0f, w = 0.0f; // of the halves
+                    CUTE_UNROLL
+                    for (int i = 0; i < HALF; i += 4) {
+                        x = fmaxf(x, fmaxf(scores(i + r * 2), scores(i + r * 2 + 1)));
+                        y = fmaxf(y, fmaxf(scores(i + HALF + r * 2), scores(i + HALF + r * 2 + 1)));
+                    }
+                    x = fmaxf(x * scale[0], y * scale[1]);
+//! else
                     float x = scores(r * 2), y = scores(r * 2 + 1), u = 0.0f, w = 0.0f;
                     CUTE_UNROLL
                     for (int i = 4; i < size(scores); i += 4) {
@@ -272,11 +335,33 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
                         y = fmaxf(y, scores(i + r * 2 + 1));
                     }
                     x = fmaxf(x, y);
+//! end
                     x = fmaxf(x, __shfl_xor_sync(~0u, x, 1));
                     x = fmaxf(x, __shfl_xor_sync(~0u, x, 2));
+//! if given
+                    float const top = fmaxf(best[r], x), base = top > MINUS_INFINITY ? top : 0.0f;
+//! else
                     float const top = fmaxf(best[r], x * scale), base = top > MINUS_INFINITY ? top : 0.0f;
+//! end
                     float const before = quick_exp2(best[r] - base);
                     best[r] = top;
+//! if given
+                    float const lift[2] = {32768.0f * share_v[0], 32768.0f * share_v[1]};
+                    auto const exponentials = [&](auto const &exponent) __attribute__((always_inline)) {
+                        CUTE_UNROLL
+                        for (int i = 0; i < HALF; i += 4) {
+                            float &a = scores(i + r * 2), &b = scores(i + r * 2 + 1);
+                            float &c = scores(i + HALF + r * 2), &d = scores(i + HALF + r * 2 + 1);
+                            a = quick_exp2(exponent(a, scale[0])) * lift[0];
+                            b = quick_exp2(exponent(b, scale[0])) * lift[0];
+                            c = quick_exp2(exponent(c, scale[1])) * lift[1];
+                            d = quick_exp2(exponent(d, scale[1])) * lift[1];
+                            u += a + b;
+                            w += c + d;
+                        }
+                        u *= inverse(share_v[0]), w *= inverse(share_v[1]);
+                    };
+//! else
                     auto const exponentials = [&](auto const &exponent) __attribute__((always_inline)) {
                         CUTE_UNROLL
                         for (int i = 0; i < size(scores); i += 4) {
@@ -287,13 +372,22 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
                             w += b;
                         }
                     };
+//! end
 //! if scaled
                     // The roundoff of a large base must not lift the maximum's weight beyond what 16 bits hold.
                     if (!__all_sync(~0u, fabsf(base) < 1048576.0f))
+//! if given
+                        exponentials([&](float x, float scale) { return __fmul_rn(x, scale) - base; });
+//! else
                         exponentials([&](float x) { return __fmul_rn(x, scale) - base; });
+//! end
                     else
 //! end
+//! if given
+                        exponentials([&](float x, float scale) { return fmaf(x, scale, -base); });
+//! else
                         exponentials([&](float x) { return fmaf(x, scale, -base); });
+//! end
                     sum[r] = fmaf(sum[r], before, u + w);
                     next[r] = before * change;
                 }
@@ -323,7 +417,7 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
 //! else
             int const whole = keys % TILE_N ? tile.blocks - 1 : tile.blocks; // blocks below it need no mask
 //! end
-            float scale_k = block_k[block], scale_v = block_v[block];
+            fetch_scales(block);
             wait_barrier(*full_q, pq.turn);
             pq.next<1>();
             multiply();
@@ -332,19 +426,19 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
             warpgroup_fence_operand(scores);
             release(k_low);
             release(k_high);
-            weigh(block, scale_k, scale_v, block >= whole);
+            weigh(block, block >= whole);
             split_weights();
             factor[0] = next[0], factor[1] = next[1];
             --block;
             auto const step = [&](bool masked) __attribute__((always_inline)) {
-                scale_k = block_k[block], scale_v = block_v[block];
+                fetch_scales(block);
                 multiply();
                 multiply_values();
                 warpgroup_wait<2>();
                 warpgroup_fence_operand(scores);
                 release(k_low);
                 release(k_high);
-                weigh(block, scale_k, scale_v, masked);
+                weigh(block, masked);
                 warpgroup_fence_operand(scores);
                 wait_barrier(full[p.slot], p.turn); // of what comes next: keeps the wait below behind the exponentials
                 warpgroup_wait<0>();
@@ -371,12 +465,11 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
                 warpgroup_wait<0>();
                 warpgroup_fence_operand(scores);
                 release(k_high);
-                weigh(block, scale_k, scale_v, masked);
+                weigh(block, masked);
                 split_weights();
                 factor[0] = next[0], factor[1] = next[1];
                 multiply_values();
-                int const following = cute::max(block - 1, 0);
-                scale_k = block_k[following], scale_v = block_v[following];
+                fetch_scales(cute::max(block - 1, 0));
                 warpgroup_wait<1>();
                 release(v_low);
                 warpgroup_wait<0>();
@@ -443,6 +536,28 @@ CUTEGEN_PLAN(call)
 //! each vector_check
     CUTEGEN_REQUIRE(call, $condition, "$text");
 //! end
+//! if given
+    const struct part_planes *of_parts = ((struct pooled_call *)call)->of_parts; // of Q, K and V
+    CUTEGEN_REQUIRE(call, of_parts[0].columns == $q_row_stride && of_parts[1].columns == $k_row_stride && of_parts[2].columns == $v_row_stride,
+                    "heads must lie as the product has them");
+//! each group_check
+    CUTEGEN_REQUIRE(call, $condition, "$text");
+//! end
+    int64_t heads = $heads;
+    void *counter = cutegen_workspace(call, 4);
+    CUTEGEN_TRY(cutegen_memset(call, counter, 0, 4));
+    // The parts lie as the product's result does.
+    struct part_rows of_q = {of_parts[0].apart, of_parts[0].from, 2 * of_parts[0].number, $q_groups};
+    struct part_rows of_k = {of_parts[1].apart, of_parts[1].from, 2 * of_parts[1].number, $k_groups};
+    struct part_rows of_v = {of_parts[2].apart, of_parts[2].from, 2 * of_parts[2].number, $v_groups};
+    uint16_t *planes_q = of_parts[0].planes + of_q.from, *planes_k = of_parts[1].planes + of_k.from, *planes_v = of_parts[2].planes + of_v.from;
+    struct cutegen_map map_q = rows_map(call, CUTEGEN_F16, planes_q, HEAD, queries, $q_row_stride, CHUNK, TILE_M, $q_modes);
+    struct cutegen_map map_k = rows_map(call, CUTEGEN_F16, planes_k, HEAD, keys, $k_row_stride, CHUNK, TILE_N, $k_modes);
+    struct cutegen_map map_v = rows_map(call, CUTEGEN_F16, planes_v, HEAD_V, keys, $v_row_stride, CHUNK_V, TILE_N, $v_modes);
+    struct cutegen_map map_q_low = rows_map(call, CUTEGEN_F16, planes_q + of_q.apart, HEAD, queries, $q_row_stride, CHUNK, TILE_M, $q_modes);
+    struct cutegen_map map_k_low = rows_map(call, CUTEGEN_F16, planes_k + of_k.apart, HEAD, keys, $k_row_stride, CHUNK, TILE_N, $k_modes);
+    struct cutegen_map map_v_low = rows_map(call, CUTEGEN_F16, planes_v + of_v.apart, HEAD_V, keys, $v_row_stride, CHUNK_V, TILE_N, $v_modes);
+//! else
     int64_t heads = $heads, heads_q = $q_heads, heads_k = $k_heads, heads_v = $v_heads;
     int64_t blocks_q = cutegen_ceil_div(queries, 64), blocks_k = cutegen_ceil_div(keys, TILE_N);
     int64_t size_q = heads_q * queries * WIDTH, size_k = heads_k * keys * WIDTH, size_v = heads_v * keys * WIDTH_V;
@@ -469,19 +584,29 @@ CUTEGEN_PLAN(call)
                                         keys * WIDTH, 2, size_k, 1, 0);
     struct cutegen_map map_v = rows_map(call, CUTEGEN_F16, planes_v, WIDTH_V, keys, WIDTH_V, CHUNK_V, TILE_N, heads_v,
                                         keys * WIDTH_V, 2, size_v, 1, 0);
+//! end
     int64_t tiles = cutegen_ceil_div(queries, TILE_M) * heads;
     int64_t room = (32 << 20) / (keys * (WIDTH + WIDTH_V) * 4) * $sharing; // heads whose K and V stay in L2 together
     int64_t together = room < 1 ? 1 : cutegen_min(room, heads);
     CUTEGEN_TRY(CUTEGEN_LAUNCH(call, ${kernel}_attention, cutegen_dim3(cutegen_min(call->device.sm_count, tiles), 1, 1),
                                cutegen_dim3(128 * (GROUPS + 1), 1, 1), SMEM_BYTES, map_q, map_k, map_v,
+//! if given
+                               map_q_low, map_k_low, map_v_low, of_parts[0].planes, of_parts[1].planes, of_parts[2].planes, of_q, of_k, of_v,
+//! else
                                (float const *)scales_q, (float const *)scales_k, (float const *)scales_v,
+//! end
 //! if counted
                                (unsigned *)counter,
 //! end
                                (int)heads, (int)together, $out_args));
     int64_t parts = cutegen_ceil_div(queries, WARPS * ROWS) * heads;
     return CUTEGEN_LAUNCH(call, ${kernel}_repeat, cutegen_dim3(cutegen_min(call->device.sm_count, parts), 1, 1),
+//! if given
+                          cutegen_dim3(WARPS * 32, 1, 1), FMA_BYTES, of_parts[0].lost - 2 * of_parts[0].number, of_parts[0].planes,
+                          of_parts[1].planes, of_parts[2].planes, of_q, of_k, of_v, $args);
+//! else
                           cutegen_dim3(WARPS * 32, 1, 1), FMA_BYTES, (int const *)lost, $args);
+//! end
 //! else
     int64_t tiles = cutegen_ceil_div(queries, WARPS) * $heads;
     return CUTEGEN_LAUNCH(call, ${kernel}_rows, cutegen_dim3(tiles, 1, 1), cutegen_dim3(WARPS * 32, 1, 1), 0, $args);

@@ -37,6 +37,7 @@ __device__ inline bool must_repeat(int32_t const *guard_a, int32_t const *guard_
 }
 //! if not both and not triangle
 
+//! if not planes
 // Which quarters of a tile, 32 rows each? A bit for each.
 //! if fuse
 // `guard_a` has a flag for each, `guard_b` is of its columns.
@@ -71,6 +72,7 @@ __device__ inline int doubtful_quarters(int4 const *guard_a, int4 const *guard_b
     __syncthreads();
     return bits;
 }
+//! end
 
 // Rows that are not doubtful beside the worst of all columns need not be looked at tile by tile: a bit for each 32, of the
 // first NOTED. False: none is.
@@ -119,6 +121,11 @@ __device__ inline bool note_rows(unsigned *noted, int32_t const *guard_a, int32_
 __global__ void __launch_bounds__(256)
     ${kernel}_repeat(int32_t const *guard_a, int32_t const *guard_b, int count_a, int count_b, float *partial, int part_k,
                      int L, $params)
+{
+//! elif planes
+__global__ void __launch_bounds__(256)
+    ${kernel}_repeat(int *lost, int32_t const *guard_a, int32_t const *guard_b, int count_a, int count_b, int part_k, int L,
+                     $params)
 {
 //! elif tensor
 __global__ void __launch_bounds__(256)
@@ -172,6 +179,11 @@ __global__ void __launch_bounds__(256)
         }
         return;
     }
+//! elif planes
+    // All in fp32, or nothing: attention reads the planes, or none of them. Every block comes to the same answer.
+    bool const inexact = lost[0] != 0, doubted = must_repeat(guard_a, guard_b, count_a, count_b, part_k);
+    if (!inexact && !doubted)
+        return;
 //! else
     if (!must_repeat(guard_a, guard_b, count_a, count_b, part_k))
         return;
@@ -282,6 +294,19 @@ __global__ void __launch_bounds__(256)
 //! if tensor and not both and not triangle
     };
     __shared__ unsigned noted[NOTED / 32];
+//! if planes and fuse
+    bool const rows_doubted = doubted && note_rows(noted, guard_a, guard_b, count_a, count_b, tiles_m * BLK * L, part_k);
+//! elif planes
+    bool const rows_doubted = doubted && note_rows(noted, guard_a, guard_b, count_a, count_b, M, part_k);
+//! end
+//! if planes
+    if (!inexact && !rows_doubted)
+        return;
+    if (rows_doubted && blockIdx.x == 0 && threadIdx.x == 0)
+        lost[1] = 1;
+    for (int t = blockIdx.x; t < tiles_m * tiles_n; t += gridDim.x)
+        compute(Int<BLK>{}, 0, t / tiles_n * BLK, t % tiles_n * BLK);
+//! else
 //! if fuse
     if (!note_rows(noted, guard_a, guard_b, count_a, count_b, tiles_m * BLK * L, part_k))
         return;
@@ -334,6 +359,7 @@ __global__ void __launch_bounds__(256)
             compute(_32{}, l, m0 + quarter * 32, n0);
         }
     }
+//! end
 //! else
     }
 //! end

@@ -305,7 +305,11 @@ CUTEGEN_PLAN(call)
 //! if split_k
     float *partial = (float *)cutegen_workspace(call, L * M * N * 4);
 //! end
-//! if store or both
+//! if planes
+    const struct part_planes of_parts = *((struct pooled_call *)call)->of_parts;
+    CUTEGEN_REQUIRE(call, N == of_parts.columns, "the columns of C are written into the plan");
+//! end
+//! if store and not planes or both
     struct cutegen_map_spec spec_c;
     for (int i = 0; i < 5; i++)
         spec_c.dims[i] = 1, spec_c.strides_bytes[i] = 0, spec_c.box[i] = 1, spec_c.element_strides[i] = 1;
@@ -339,8 +343,11 @@ CUTEGEN_PLAN(call)
 //! else
     CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_product, cutegen_dim3(blocks, 1, 1), cutegen_dim3(384, 1, 1),
                                   cutegen_dim3(CLUSTER, 1, 1), SMEM_BYTES, flags, map_a, map_b,
-//! if store
+//! if store and not planes
                                   map_c,
+//! end
+//! if planes
+                                  of_parts.planes, of_parts.lost, of_parts.from, of_parts.until,
 //! end
 //! if fuse
                                   guard_a, (int32_t const *)guard_b, (int)count_b,
@@ -362,6 +369,9 @@ CUTEGEN_PLAN(call)
                              cutegen_dim3(256, 1, 1), one, 0, flags, (float const *)partial, (int)L, $args);
 //! else
     return CUTEGEN_LAUNCH_EX(call, ${kernel}_repeat, cutegen_dim3(processors, 1, 1), cutegen_dim3(256, 1, 1), one, 0, flags,
+//! if planes
+                             of_parts.lost,
+//! end
                              (int32_t const *)guard_a, (int32_t const *)guard_b, (int)count_a, (int)count_b, (int)part_k, (int)L,
                              $args);
 //! end

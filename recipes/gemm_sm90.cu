@@ -34,6 +34,7 @@
 //! fact one_block: K is one block of 64 or less
 //! fact one_sum: K is one sum of 32 or less
 //! fact big_result: C is larger than L2
+//! fact planes: the result is written as fp16 parts, which attention reads (compose/attention_parts.c)
 //!
 //! step tensor: split fp32 into two fp16 parts and multiply on the tensor cores (wgmma, TMA)
 //!   why: Three fp16 products at sixteen times the rate of fp32 arithmetic give all bits that matter.
@@ -89,7 +90,13 @@
 
 //! if tensor
 constexpr int TILE_M = 128;   // two warpgroups of 64 rows
+//! if planes
+constexpr int PLANE_HEAD = $plane_head; // columns of a head of attention
+constexpr int PIECE_N = 128 / PLANE_HEAD * PLANE_HEAD; // columns of one accumulator: whole heads
+constexpr int HEADS = PIECE_N / PLANE_HEAD; // of a piece
+//! else
 constexpr int PIECE_N = 128;  // columns of one accumulator
+//! end
 //! if wide
 constexpr int PIECES = 2;     // of a warpgroup, side by side
 //! else
@@ -227,7 +234,7 @@ __device__ inline void fetch_plane(CUtensorMap const *map, uint64_t *full, half_
 }
 
 //! end
-//! if store
+//! if store or planes
 // Not to be put off until it is needed.
 __device__ inline float2 fetch_scales(float const *from)
 {
@@ -245,7 +252,37 @@ __device__ inline float whole_sum(float sum, float cut, float scale_b)
 }
 
 //! end
-//! if store or both
+//! if planes
+// x = hi + lo, two at a time.
+__device__ inline void plane_pair(float x, float y, unsigned &hi, unsigned &lo)
+{
+    __half2 const h = __floats2half2_rn(x, y);
+    float2 const back = __half22float2(h);
+    __half2 const l = __floats2half2_rn(x - back.x, y - back.y);
+    hi = reinterpret_cast<unsigned const &>(h);
+    lo = reinterpret_cast<unsigned const &>(l);
+}
+
+// Of four groups of eight columns each of four lanes gets one.
+__device__ inline void turn_four(unsigned (&v)[4], int lane)
+{
+    CUTE_UNROLL
+    for (int bit = 1; bit < 4; bit *= 2) {
+        CUTE_UNROLL
+        for (int i = 0; i < 4; ++i) {
+            if (i & bit)
+                continue;
+            unsigned const x = __shfl_xor_sync(~0u, lane & bit ? v[i] : v[i | bit], bit);
+            if (lane & bit)
+                v[i] = x;
+            else
+                v[i | bit] = x;
+        }
+    }
+}
+
+//! end
+//! if store and not planes or both
 // Stores 16x32 elements out of shared memory.
 __device__ inline void store_part(CUtensorMap const *map, float2 const *from, int n, int m, int l)
 {
@@ -358,8 +395,11 @@ __device__ inline bool work_of(int round, int M, int N, int K, int L, Work &w)
 //! else
 __global__ void __launch_bounds__(384, 1)
     ${kernel}_product(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
-//! if store
+//! if store and not planes
                       const __grid_constant__ CUtensorMap map_c,
+//! end
+//! if planes
+                      half_t *planes, int *lost, int v_from, int v_until,
 //! end
 //! if fuse
                       int32_t *guard_a, int32_t const *guard_b, int count_b,
@@ -388,6 +428,11 @@ __global__ void __launch_bounds__(384, 1)
     uint64_t *full_b = empty_a + STAGES_A, *empty_b = full_b + STAGES_B;
     int const rank = CLUSTER > 1 ? int(block_rank_in_cluster()) : 0;
     int const group = threadIdx.x / 128;
+//! if planes
+    // Of the warpgroups, the warps, the heads or columns; largest magnitudes of a piece and of the one before.
+    __shared__ unsigned tops[2][2][4][HEADS], marks[2][4][4][2];
+    int turn = 0; // of these two
+//! end
 //! if fuse
     __shared__ int limits[3]; // of B: depth of its columns, zeros, and whether bits may be lost
 //! end
@@ -463,7 +508,11 @@ __global__ void __launch_bounds__(384, 1)
         constexpr auto MAJOR_A = A_K_MAJOR ? GMMA::Major::K : GMMA::Major::MN;
         constexpr auto MAJOR_B = B_K_MAJOR ? GMMA::Major::K : GMMA::Major::MN;
 //! if fuse
+//! if planes
+        auto mma = make_tiled_mma(SM90_64x${plane_piece}x16_F32F16F16_RS<MAJOR_A, MAJOR_B>{});
+//! else
         auto mma = make_tiled_mma(SM90_64x128x16_F32F16F16_RS<MAJOR_A, MAJOR_B>{});
+//! end
         auto thr = mma.get_slice(thread);
         Tensor hi = make_tensor<half_t>(Shape<Shape<_2, _2, _2>, _1, Int<TILE_K / 16>>{}); // (MMA,1,TILE_K/16)
         Tensor lo = make_tensor<half_t>(Shape<Shape<_2, _2, _2>, _1, Int<TILE_K / 16>>{}); // (MMA,1,TILE_K/16)
@@ -483,7 +532,11 @@ __global__ void __launch_bounds__(384, 1)
         }
         asm volatile("bar.sync 3, 256;" ::: "memory");
 //! else
+//! if planes
+        auto mma = make_tiled_mma(SM90_64x${plane_piece}x16_F32F16F16_SS<MAJOR_A, MAJOR_B>{});
+//! else
         auto mma = make_tiled_mma(SM90_64x128x16_F32F16F16_SS<MAJOR_A, MAJOR_B>{});
+//! end
         auto thr = mma.get_slice(thread);
         int const order = lane / 4;
         Tensor sA = make_tensor(make_smem_ptr(smem_a + half * 64 * TILE_K),
@@ -496,7 +549,7 @@ __global__ void __launch_bounds__(384, 1)
         Tensor acc = partition_fragment_C(mma, Shape<_64, Int<PIECE_N>>{});            // (MMA,1,1)
         Tensor sum = make_tensor<float>(Shape<Int<PIECE_N / 2>, Int<PIECES>>{});       // (MMA,PIECES)
         Place a = {0, 0}, b = {0, 0};
-//! if store
+//! if store and not planes
         // Two columns at a time, as TMA takes them from a warp: (16,16,STORES)
         smem_c += (half * 4 + warp) * STORES * 16 * 16;
         Tensor sC = make_tensor(make_smem_ptr(smem_c),
@@ -672,13 +725,17 @@ __global__ void __launch_bounds__(384, 1)
             }
 
 //! end
+//! if planes
+//! include gemm_planes
+//! else
 //! include gemm_epilogue
+//! end
         }
 //! if not short_k
         if (half == 0)
             asm volatile("bar.sync 1, 256;" ::: "memory"); // take up the last arrival
 //! end
-//! if store
+//! if store and not planes
         if (lane == 0)
             tma_store_wait<0>();
 //! end

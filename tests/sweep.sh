@@ -5,7 +5,8 @@
 #     SWEEP="coverage gemm" tests/sweep.sh
 #
 #   coverage   every generated task of the built-in engineer (SEED, COUNT)
-#   attention  ATTENTIONS generated attentions, for sm_80 and sm_90a (SEED; operators need a PyTorch that has them)
+#   attention  ATTENTIONS generated attentions, for sm_80 and sm_90a (SEED; operators need a PyTorch that has them); those behind
+#              products that write what they read
 #   modules    modules of every operator family, chains and small networks; 200 composed at random (SEED); forty as people
 #              write them, and 199 as other people's repositories hold them; every core ATen operator in every dtype; 48 with f64 inside
 #              (SEED); gradients
@@ -130,6 +131,10 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
                 SIMT_ARCH="$arch" tests/expert/coverage.sh $build "${ATTENTIONS:-150}" "$seed" 1
             [ -n "$written" ] || sweep gradients env GENERATE="$PWD/tests/expert/attentions.py" BACKWARD=1 \
                 ARCH="${arch:+sm_$arch}" SIMT_ARCH="$arch" tests/expert/coverage.sh $build 24 "$seed" 1
+        done
+        for skip in "" "split A and B;divide K" "split A and B;divide K;split A in registers"; do # forms of the product
+            sweep attention env GENERATE="$PWD/tests/expert/attention_layers.py" SKIP="$skip" ARCH=sm_90a SIMT_ARCH=90a \
+                tests/expert/coverage.sh $build 11 "$seed" 1
         done
         ;;
     gemm)

@@ -1,14 +1,21 @@
 """Whole blocks with attention in fp32 on a GPU: our kernels beside eager PyTorch and torch.compile.
 
     python3 bench/gpu/attention_blocks.py tasks DIR               the blocks as tasks
+    python3 bench/gpu/attention_blocks.py kernels CUTEGEN LADDER DIR [BLOCK...]  the predicted kernels, DIR/BLOCK.cu; and DIR/BLOCK_planes.cu,
+                                                                  where products can write what attention reads. Needs no GPU, but
+                                                                  DEVICE=cuda:0 describes blocks of this size in less time
     python3 bench/gpu/attention_blocks.py time KERNELS OUT.json [BLOCK...]      KERNELS: BLOCK.so, as attention_kernels.py says
+
+The block `qkv` less the block `product` is attention behind its product: bench/gpu/attention_table.py shows it.
 
 The kernels are for the batch that they were described with. Cold L2, medians of three interleaved rounds, TF32 off. COMPILE=no: without
 torch.compile, whose compilations take most of the time.
 """
 import json
 import os
+import subprocess
 import sys
+import tempfile
 import time
 
 HEAD = '''import math
@@ -37,6 +44,38 @@ class Model(nn.Module):
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.proj(y.transpose(1, 2).reshape(-1, 512, 768))
         return x + self.down(F.gelu(self.up(self.ln_2(x)), approximate="tanh"))
+
+
+def get_inputs():
+    return [torch.randn(BATCH, 512, 768)]
+'''),
+    "qkv": (128, '''
+class Model(nn.Module):
+    """One product makes Q, K and V: 8 heads of 96, 512 tokens, causal."""
+
+    def __init__(self):
+        super().__init__()
+        self.attn = nn.Linear(768, 3 * 768)
+
+    def forward(self, x):
+        q, k, v = self.attn(x).split(768, dim=2)
+        q, k, v = (t.view(-1, 512, 8, 96).transpose(1, 2) for t in (q, k, v))
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(-1, 512, 768)
+
+
+def get_inputs():
+    return [torch.randn(BATCH, 512, 768)]
+'''),
+    "product": (128, '''
+class Model(nn.Module):
+    """The product alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.attn = nn.Linear(768, 3 * 768)
+
+    def forward(self, x):
+        return self.attn(x)
 
 
 def get_inputs():
@@ -111,6 +150,29 @@ def text(name):
     return HEAD.format(batch=BLOCKS[name][0]) + BLOCKS[name][1] + END
 
 
+PLANES = "write Q, K and V in fp16 parts"  # how the change of that step begins
+
+
+def write_kernels(cutegen, ladder, out, names):
+    """The predicted kernel of each block, and that with the step `planes`."""
+    root = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+    os.environ.setdefault("CUTEGEN_HOME", root)
+    os.makedirs(out, exist_ok=True)
+    for name in names or BLOCKS:
+        with tempfile.TemporaryDirectory() as work:
+            with open(f"{work}/{name}.py", "w") as file:
+                file.write(text(name))
+            described = subprocess.run([cutegen, "describe", f"{work}/{name}.py", "--device", os.environ.get("DEVICE", "simt"), "--no-scale", "--json"],
+                                       stdout=subprocess.PIPE, text=True, check=True)
+            with open(f"{work}/{name}.json", "w") as file:
+                file.write(described.stdout)
+            steps = subprocess.run([ladder, f"{work}/{name}.json", work, "sm_90a", "neighbours"], stdout=subprocess.PIPE, text=True, check=True)
+            found = [line.split(":")[0].split()[-1] for line in steps.stdout.splitlines() if PLANES in line]
+            for number, to in [("0", name), *((number, f"{name}_planes") for number in found[:1])]:
+                os.replace(f"{work}/{name}.{number}.cu", f"{out}/{to}.cu")
+                print(f"{to}.cu", flush=True)
+
+
 def columns(name, kernels):
     import attention
     import torch
@@ -122,15 +184,18 @@ def columns(name, kernels):
     state = list(model.state_dict().values())
     want = model.double()(*(x.double() for x in inputs))
     model.float()
-    out = torch.full(want.shape, float("nan"), device="cuda")
     found = {"eager": lambda: model(*inputs)}
-    try:
-        call = attention.caller(f"{kernels}/{name}.so", (*inputs, *state), out)
-        call()
-        torch.cuda.synchronize()
-        found["ours"] = call
-    except (OSError, RuntimeError) as error:
-        print(f"{name}: {error}", flush=True)
+    outs = {column: torch.full(want.shape, float("nan"), device="cuda") for column in ("ours", "planes")}
+    for column, file in (("ours", name), ("planes", f"{name}_planes")):
+        if column == "planes" and not os.path.exists(f"{kernels}/{file}.so"):
+            continue
+        try:
+            call = attention.caller(f"{kernels}/{file}.so", (*inputs, *state), outs[column])
+            call()
+            torch.cuda.synchronize()
+            found[column] = call
+        except (OSError, RuntimeError) as error:
+            print(f"{file}: {error}", flush=True)
     if os.environ.get("COMPILE") != "no":
         begin = time.time()
         compiled = torch.compile(model)
@@ -138,7 +203,7 @@ def columns(name, kernels):
         torch.cuda.synchronize()
         print(f"{name}: compiled in {time.time() - begin:.0f} s", flush=True)
         found["compile"] = lambda: compiled(*inputs)
-    return found, lambda column: out if column == "ours" else found[column](), want
+    return found, lambda column: outs[column] if column in outs else found[column](), want
 
 
 def measure(name, kernels, flush):
@@ -162,6 +227,8 @@ def measure(name, kernels, flush):
 
 
 def main():
+    if sys.argv[1] == "kernels":
+        return write_kernels(*sys.argv[2:5], sys.argv[5:])
     if sys.argv[1] == "tasks":
         os.makedirs(sys.argv[2], exist_ok=True)
         for name in BLOCKS:

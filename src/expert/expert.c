@@ -33,6 +33,7 @@ struct work {
     struct chain *chain; /* of a task that takes several kernels; else NULL */
     unsigned possible;   /* steps that apply to this task */
     unsigned overlap;    /* the step after which launches overlap; 0: there is none */
+    unsigned planes;     /* the step after which products write what attention reads; 0: none */
 };
 
 static bool recognise(const struct task *task, const struct device *device, struct arena *a,
@@ -60,6 +61,31 @@ static bool may_overlap(const struct work *w)
            (w->chain || !strstr(w->recipe.body.data, "CUTEGEN_OVERLAP"));
 }
 
+/* Products on the tensor cores can write the parts of Q, K and V. */
+static void prepare_planes(struct work *w)
+{
+    static const struct recipe_step planes = {
+        .name = "planes",
+        .words = "write Q, K and V in fp16 parts as products make them",
+        .why = "Attention reads what the products' epilogues write: no launch reads it all again "
+               "to split it.",
+        .likely = "never", /* what it gains is measured */
+    };
+    static const char *const below[] = {"ring", "tensor"};
+    struct recipe *r = &w->recipe;
+    struct recipe_step step = planes;
+
+    for (size_t k = 0; k < ARRAY_LEN(below) && !step.needs; k++)
+        for (int i = 0; i < r->step_count; i++)
+            if (strcmp(r->steps[i].name, below[k]) == 0)
+                step.needs = 1u << i;
+    if (!w->chain || r->step_count >= RECIPE_STEPS || !chain_has_attention_parts(w->chain))
+        return;
+    w->planes = 1u << r->step_count;
+    w->possible |= w->planes;
+    r->steps[r->step_count++] = step;
+}
+
 static bool prepare(struct work *w, struct arena *a, struct error *err)
 {
     static const struct recipe_step overlap = {
@@ -72,11 +98,12 @@ static bool prepare(struct work *w, struct arena *a, struct error *err)
     struct recipe *r = &w->recipe;
 
     w->chain = NULL;
-    w->overlap = 0;
+    w->overlap = w->planes = 0;
     if (!recipe_load(w->match.recipe, a, r, err) ||
         !(w->match.parts ? chain_open(w->match.parts, a, &w->chain, &w->possible, err)
                          : recipe_steps(r, w->match.scope, &w->possible, err)))
         return false;
+    prepare_planes(w);
     if (may_overlap(w)) {
         w->overlap = 1u << r->step_count;
         w->possible |= w->overlap;
@@ -89,10 +116,10 @@ static bool compose(const struct work *w, unsigned steps, struct arena *a, struc
                     struct error *err)
 {
     uint64_t literal = 0; /* numbers derived from sizes that are literals in the text */
-    bool overlap = steps & w->overlap;
+    bool overlap = steps & w->overlap, planes = steps & w->planes;
 
-    steps &= ~w->overlap;
-    if (!(w->chain ? chain_compose(w->chain, steps, overlap, a, out, &literal, err)
+    steps &= ~(w->overlap | w->planes);
+    if (!(w->chain ? chain_compose(w->chain, steps, overlap, planes, a, out, &literal, err)
                    : recipe_compose(&w->recipe, w->match.scope, steps, a, out, err)))
         return false;
     if (!w->chain)
@@ -230,14 +257,16 @@ static bool set_of_names(const struct recipe *r, const char *names, unsigned *ou
 static bool steps_of(const struct work *w, const struct candidate *c, unsigned *out, bool *found,
                      struct error *err)
 {
-    unsigned has = strstr(c->source.data, launches_overlap) ? w->overlap : 0;
+    unsigned has = (strstr(c->source.data, launches_overlap) ? w->overlap : 0) |
+                   (strstr(c->source.data, "struct part_planes") ? w->planes : 0);
 
     *found = false;
     if (c->steps && set_of_names(&w->recipe, c->steps, out) && is_set(w, *out) &&
         !composes(w, *out, c->source, found, err))
         return false;
     for (unsigned set = 0; set < 1u << w->recipe.step_count && !*found; set++) {
-        if ((set & w->overlap) == has && is_set(w, set) && !composes(w, set, c->source, found, err))
+        if ((set & (w->overlap | w->planes)) == has && is_set(w, set) &&
+            !composes(w, set, c->source, found, err))
             return false;
         *out = set;
     }

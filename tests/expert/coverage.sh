@@ -7,7 +7,8 @@
 # ARCH: the ladder of that device (sm_90a); SIMT_ARCH: what simt is then (90a); START: the first of them; JOBS: so many at a time; KEEP: a folder for
 # what failed; KERNELS: a folder for the kernels; one that is there already is judged as it is; CUTEGEN, LADDER,
 # CUTEGEN_HOME: an installed cutegen, expert_ladder and the folder of its recipes instead of BUILD_DIR's; GENERATE:
-# another program that writes tasks (modules.py); SIMT_ARCH: what simt is then (90a); BASELINE: strict.
+# another program that writes tasks (modules.py); SIMT_ARCH: what simt is then (90a); BASELINE: strict; SKIP: how the changes of
+# steps begin that are passed over ("split A and B;divide K").
 set -u
 build=$(cd "$1" && pwd)
 count=${2:-208} seed=${3:-1} every=${4:-1}
@@ -28,7 +29,8 @@ stop_servers() {
 trap 'stop_servers; rm -rf "$work"' EXIT
 
 one() {
-    local name kernel what verdict
+    local name kernel what verdict skip
+    IFS=';' read -ra skip <<<"${SKIP:-}"
     [ "${JOBS:-1}" -le 3 ] || export CUTEGEN_RUNTIME=$work/rt-$SLOT # a server has few of each kind to lend
     name=$(printf 'task%03d' "$1")
     what=$(head -1 "$work/tasks/$name.py" | tr -d '"')
@@ -37,7 +39,7 @@ one() {
             echo "$name: FAILED, not described: $(head -1 "$work/$name.why")"
             return
         fi
-        "$ladder" "$work/$name.json" "$kernels" ${ARCH:-} >"$work/$name.ladder" 2>&1
+        "$ladder" "$work/$name.json" "$kernels" ${ARCH:-} "${skip[@]}" >"$work/$name.ladder" 2>&1
     fi
     kernel=$(find "$kernels" -name "$name.*.cu" 2>/dev/null | sort -t. -k2 -n | tail -1)
     if [ -z "$kernel" ]; then

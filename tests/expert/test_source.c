@@ -310,6 +310,59 @@ static void a_convolution_writes_the_planes_of_the_one_behind(void **state)
     }
 }
 
+/* The step after which products write the parts that attention reads; no text: there is none. */
+static struct text with_planes(struct bench *b, struct text source)
+{
+    struct text next;
+    const char *change;
+
+    while ((next = bench_step(b, source, &change)).data && !strstr(change, "write Q, K and V"))
+        bench_remember(b, change, "pass");
+    return next;
+}
+
+/* Where nothing but attention reads what products make, they write it split, and nothing splits it
+ * again: rows that share a scale must be of one batch. */
+static void products_write_what_attention_reads(void **state)
+{
+    static const struct {
+        const char *task, *has[4];
+    } rows[] = {
+        {"packed_qkv@sm_90a",
+         {"constexpr int PLANE_HEAD = 96;", "SM90_64x96x16_F32F16F16_SS<MAJOR_A, MAJOR_B>",
+          "of_parts2[2].from = 384;", "lost + 0, 0, 384, 576}"}},
+        /* a form for the three, and one for what they make */
+        {"three_products@sm_90a",
+         {"constexpr int PLANE_HEAD = 32;", "SM90_64x128x16_F32F16F16_SS<MAJOR_A, MAJOR_B>",
+          "of_parts4[] = {of_parts1[0], of_parts2[0], of_parts3[0]}", "lost + 4, 2, 0, 128}"}},
+        {"qkv_read_twice@sm_90a", {NULL}}, /* by a sum, too */
+        {"qkv_uneven@sm_90a", {NULL}},     /* two batches of 100 rows */
+        {"attention_block@sm_90a", {NULL}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct bench b;
+        struct text first, source;
+
+        bench_open(&b, rows[i].task);
+        b.predicted = true;
+        first = bench_synthesize(&b);
+        b.steps = b.replied;
+        source = with_planes(&b, first);
+        assert_null(strstr(first.data, "part_planes"));
+        assert_true((source.data != NULL) == (rows[i].has[0] != NULL));
+        for (int k = 0; k < 4 && rows[i].has[k]; k++)
+            if (!strstr(source.data, rows[i].has[k]))
+                fail_msg("%s: no '%s' in:\n%s", rows[i].task, rows[i].has[k], source.data);
+        if (source.data) {
+            assert_non_null(strstr(first.data, "_split<HEAD"));
+            assert_null(strstr(source.data, "_split<HEAD"));
+        }
+        bench_close(&b);
+    }
+}
+
 static void attention_refuses_calls_it_was_not_written_for(void **state)
 {
     static const char *const wants[][2] = {
@@ -401,6 +454,7 @@ int main(void)
         cmocka_unit_test(the_plain_kernel_says_what_the_graph_says),
         cmocka_unit_test(several_products_are_parts_of_one_file),
         cmocka_unit_test(weights_of_several_convolutions_are_prepared_by_one_launch),
+        cmocka_unit_test(products_write_what_attention_reads),
         cmocka_unit_test(a_convolution_writes_the_planes_of_the_one_behind),
         cmocka_unit_test(attention_refuses_calls_it_was_not_written_for),
         cmocka_unit_test(a_prompt_gets_a_worked_example_for_any_task),

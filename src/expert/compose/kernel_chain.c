@@ -12,6 +12,7 @@
 #include "expert/match/partition.h"
 
 #include "base/buf.h"
+#include "expert/compose/attention_parts.h"
 #include "expert/compose/format_source.h"
 #include "expert/compose/handed_planes.h"
 #include "expert/compose/joined_weights.h"
@@ -28,6 +29,8 @@ struct chain {
     const struct parts *p;
     struct recipe recipe[PARTS_MAX]; /* of each part that is a form */
     unsigned possible[PARTS_MAX], likely[PARTS_MAX];
+    unsigned without[PARTS_MAX]; /* steps that a form must not have */
+    const struct attention_parts *parts;
 };
 
 /* A composed file, taken apart. */
@@ -39,8 +42,12 @@ bool chain_open(const struct parts *p, struct arena *a, struct chain **out, unsi
                 struct error *err)
 {
     struct chain *c = *out = arena_alloc(a, sizeof(*c));
+    struct attention_parts *none = arena_alloc(a, sizeof(*none));
     const char *main = p->at[p->main].match.recipe;
 
+    memset(c->without, 0, sizeof(c->without));
+    memset(none, 0, sizeof(*none));
+    c->parts = none;
     c->p = p;
     *steps = 0;
     for (int i = 0; i < p->count; i++) {
@@ -82,8 +89,47 @@ static unsigned steps_for(const struct chain *c, int form, unsigned steps)
     const char *main = c->p->at[c->p->main].match.recipe, *recipe = c->p->at[form].match.recipe;
 
     return strcmp(recipe, main) == 0
-               ? steps & c->possible[form]
-               : top_of(&c->recipe[form], c->possible[form] & c->likely[form]);
+               ? steps & c->possible[form] & ~c->without[form]
+               : top_of(&c->recipe[form], c->possible[form] & c->likely[form] & ~c->without[form]);
+}
+
+bool chain_has_attention_parts(const struct chain *c)
+{
+    return attention_parts_any(c->p);
+}
+
+/* The chain whose products write the parts that attention reads, where steps allow it: such a
+ * product, and such an attention, has another form than one that does not. */
+static const struct chain *with_planes(const struct chain *c, unsigned steps, struct arena *a)
+{
+    struct chain *own = arena_alloc(a, sizeof(*own));
+    struct parts *p = arena_alloc(a, sizeof(*p));
+    struct attention_parts *h = arena_alloc(a, sizeof(*h));
+    unsigned taken[PARTS_MAX] = {0};
+
+    *own = *c;
+    for (int i = 0; i < c->p->count; i++)
+        if (c->p->at[i].form == i)
+            taken[i] = steps_for(c, i, steps);
+    attention_parts_find(c->p, c->recipe, taken, h);
+    *p = *c->p;
+    for (int i = 0; i < p->count; i++) {
+        int form = 0, old = c->p->at[i].form;
+
+        while (!attention_parts_alike(h, form, i))
+            form++;
+        p->at[i].form = form;
+        if (form != i)
+            continue;
+        own->recipe[i] = c->recipe[old];
+        own->possible[i] = c->possible[old];
+        own->likely[i] = c->likely[old];
+        own->without[i] = h->reader[i] ? attention_parts_excludes(&c->recipe[old]) : 0;
+        p->at[i].match.scope = attention_parts_scope(h, i, a);
+    }
+    own->p = p;
+    own->parts = h;
+    return own;
 }
 
 /* ---- taking apart ----------------------------------------------------------------- */
@@ -481,11 +527,16 @@ static void put_part(struct file *f, int i)
     buf_puts(&f->out, "};\n");
     handed_put_planes(&f->joined, i, f->a, &f->out);
     joined_put_ready(&f->joined, i, &f->out);
+    attention_parts_put_part(f->c->parts, i, &f->out);
     part_table_put_mark(i, &f->out);
     buf_printf(&f->out, "    %sdo_part_%d(call, &pool, in%d, %s", last ? "return " : "CUTEGEN_TRY(",
                part->form + 1, i + 1, result);
     if (f->joined.count)
         buf_printf(&f->out, ", ready%d", i + 1);
+    if (f->c->parts->reader[i] || f->c->parts->given[i])
+        buf_printf(&f->out, ", of_parts%d", i + 1);
+    else if (f->c->parts->count)
+        buf_puts(&f->out, ", 0");
     buf_puts(&f->out, last ? ");\n" : "));\n");
     if (last)
         return;
@@ -514,9 +565,10 @@ static void put_pool(struct file *f)
     buf_printf(&f->out,
                "struct pooled_call {\n"
                "    struct cutegen_call call; // first: a part's plan sees this alone\n"
-               "    struct workspace_pool *pool;\n%s"
+               "    struct workspace_pool *pool;\n%s%s"
                "};\n\n",
-               f->joined.count ? "    struct ready_part ready;\n" : "");
+               f->joined.count ? "    struct ready_part ready;\n" : "",
+               f->c->parts->count ? "    const struct part_planes *of_parts;\n" : "");
 }
 
 /* What plans of chains share: workspace by owner, results between parts. */
@@ -612,9 +664,9 @@ static void put_host(struct file *f)
         buf_printf(&f->out,
                    "static int do_part_%d(struct cutegen_call *task, struct workspace_pool *pool,\n"
                    "                     const struct cutegen_tensor *reads, struct cutegen_tensor "
-                   "*makes%s)\n"
+                   "*makes%s%s)\n"
                    "{\n"
-                   "    struct pooled_call mine = {*task, pool%s};\n"
+                   "    struct pooled_call mine = {*task, pool%s%s};\n"
                    "    struct cutegen_call *call = &mine.call;\n"
                    "    call->in = reads;\n"
                    "    call->in_count = %d;\n"
@@ -622,7 +674,9 @@ static void put_host(struct file *f)
                    "    call->out_count = 1;\n"
                    "    give_back(pool, SCRATCH);\n\n",
                    i + 1, f->joined.count ? ", struct ready_part given" : "",
-                   f->joined.count ? ", given" : "", p->at[i].g->in_count);
+                   f->c->parts->count ? ", const struct part_planes *planes_of_part" : "",
+                   f->joined.count ? ", given" : "", f->c->parts->count ? ", planes_of_part" : "",
+                   p->at[i].g->in_count);
         put_plan(f, f->s[i].plan,
                  arena_printf(f->a, "%s_", scope_get(p->at[i].match.scope, "kernel")), i + 1);
         buf_puts(&f->out, "\n");
@@ -633,18 +687,21 @@ static void put_host(struct file *f)
         buf_puts(&f->out, "    pool.clear = (char *)cutegen_workspace(call, CLEAR_BYTES);\n"
                           "    pool.clear_bytes = CLEAR_BYTES;\n"
                           "    CUTEGEN_TRY(cutegen_memset(call, pool.clear, 0, CLEAR_BYTES));\n");
+    attention_parts_put_start(f->c->parts, &f->out);
     joined_put_launches(&f->joined, &f->out);
     for (int i = 0; i < p->count; i++)
         put_part(f, i);
     buf_puts(&f->out, "}\n#endif\n");
 }
 
-bool chain_compose(const struct chain *c, unsigned steps, bool overlap, struct arena *a,
-                   struct text *out, uint64_t *literal, struct error *err)
+bool chain_compose(const struct chain *c, unsigned steps, bool overlap, bool planes,
+                   struct arena *a, struct text *out, uint64_t *literal, struct error *err)
 {
     struct file f = {.c = c, .a = a, .literal = literal, .overlap = overlap};
     bool ok;
 
+    if (planes)
+        f.c = c = with_planes(c, steps, a);
     if (!compose_forms(&f, steps, err))
         return false;
     f.clears = f.clears && overlap;
@@ -656,6 +713,7 @@ bool chain_compose(const struct chain *c, unsigned steps, bool overlap, struct a
     for (int i = 0; i < c->p->count; i++)
         if (c->p->at[i].form == i)
             put(&f, f.s[i].head);
+    attention_parts_put_types(c->parts, &f.out);
     buf_puts(&f.out, "\n");
     handed_put_type(&f.joined, &f.out);
     put_device(&f);

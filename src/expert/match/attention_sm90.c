@@ -110,6 +110,61 @@ static void fill_planes(struct attention *q, struct scope *s, int t)
     scope_set(s, arena_printf(q->a, "%s_const", name), "%s", attention_pointer(q, t, true));
 }
 
+/* Where the scale of a row is among those that the product before has written: one for 64 rows of a
+ * head, (rows / 64, heads) of the product's whole result (recipes/gemm_planes.cuh). */
+static void fill_groups(struct attention *q, struct scope *s)
+{
+    for (int t = AT_Q; t <= AT_V; t++) {
+        const char *name = match_lower(q->names[t], q->a), *at = "", *steps = "",
+                   *head = t == AT_V ? "HEAD_V" : "HEAD", *row = attention_stride(q, t, &q->row[t]);
+
+        for (int i = 0; i < ATTENTION_MODES; i++) {
+            const struct strand *x = &q->modes[i].at[t];
+            bool has = i < q->mode_count && x->dim >= 0 && x->stride != 0;
+            bool of_rows = has && x->stride >= q->row[t].stride; /* a batch; or a head in a row */
+            const char *text = has ? attention_stride(q, t, x) : "0";
+
+            steps = arena_printf(q->a, "%s%s(int)(%s / (%s%s))", steps, i ? ", " : "", text,
+                                 of_rows ? "64 * " : "", head);
+            if (has)
+                at = arena_printf(q->a, "%s%sl%d * of_%s.mode[%d]", at, *at ? " + " : "", i, name,
+                                  i);
+            if (of_rows) {
+                struct scope *item = scope_item(s, "group_check");
+
+                scope_set(item, "condition", "n%d == 1 || %s %% (64 * %s) == 0", i, text, row);
+                scope_set(item, "text", "%s: a scale is of 64 rows of one batch", q->names[t]);
+            }
+        }
+        scope_set(s, arena_printf(q->a, "%s_group", name), "%s", *at ? at : "0");
+        scope_set(s, arena_printf(q->a, "%s_groups", name), "(int)(%s / %s), {%s}", row, head,
+                  steps);
+    }
+}
+
+/* Q, K and V in numbers, for compose/attention_parts.c. */
+static const struct match_read *reads_of(const struct attention *q)
+{
+    struct match_read *reads = arena_array(q->a, 3, sizeof(*reads));
+
+    for (int t = AT_Q; t <= AT_V; t++) {
+        struct match_read *r = &reads[t - AT_Q];
+        const struct tensor *x = attention_tensor(q, t);
+
+        *r = (struct match_read){.input = q->nests[t].input,
+                                 .modes = q->mode_count,
+                                 .row = q->row[t].stride,
+                                 .head = q->col[t].size};
+        for (int d = 0; d < x->dims; d++)
+            r->offset += q->nests[t].from[d] * x->strides[d];
+        for (int i = 0; i < q->mode_count; i++) {
+            r->size[i] = q->modes[i].size;
+            r->step[i] = q->modes[i].at[t].stride;
+        }
+    }
+    return reads;
+}
+
 /* Queries that share a head of K: the modes that K does not have. */
 static const char *sharing(const struct attention *q)
 {
@@ -194,11 +249,14 @@ void attention_fill_sm90(struct attention *q, struct match *out)
     if (!suits(q, s))
         return;
     out->recipe = words ? "attention_split_sm90" : "attention_sm90";
-    if (words)
-        scope_fact(s, "planes");
     for (int t = AT_Q; t <= AT_V; t++) {
         attention_fill_map(q, s, t);
         fill_planes(q, s, t);
+    }
+    if (words) {
+        scope_fact(s, "planes");
+        fill_groups(q, s);
+        out->reads = reads_of(q);
     }
     fill_sizes(q, s, words);
     scope_set(s, "sharing", "%s", sharing(q));

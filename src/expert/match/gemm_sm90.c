@@ -226,6 +226,7 @@ void gemm_fill_sm90(struct gemm *q, struct match *out)
         return;
     }
     out->recipe = "gemm_sm90";
+    out->columns = q->product->t.dims == 2 ? q->C.col.size : 0;
     /* The plan's first launch has none before it to overlap with. */
     scope_set(s, "a_first", "%s", scope_has(s, "b_n_major") ? "flags" : "0");
     scope_set(s, "b_first", "%s", scope_has(s, "a_m_major") ? "flags" : "0");

@@ -15,6 +15,13 @@
 
 struct parts;
 
+/* Q, K or V as attention reads it: an input whose rows and columns lie at these distances. */
+struct match_read {
+    int input, modes;
+    int64_t offset, row, head; /* elements before the first one; between rows; columns */
+    int64_t size[MAX_DIMS], step[MAX_DIMS]; /* of the batch; step 0: shared */
+};
+
 struct match {
     const char *recipe;
     struct scope *scope;
@@ -23,7 +30,9 @@ struct match {
     const struct parts *parts; /* of a task that takes several kernels (partition.h); else NULL */
     double moved;              /* bytes read and written, of reductions and of generic kernels */
     int launches;
-    bool scattered; /* neighbouring threads read elements that lie apart */
+    const struct match_read *reads; /* of attention_split_sm90: Q, K and V; else NULL */
+    int64_t columns; /* of gemm_sm90's result, which lies row by row; 0: a batch of them */
+    bool scattered;  /* neighbouring threads read elements that lie apart */
 };
 
 /* How long it takes, in ns, by what it moves and launches on a large GPU: to compare two ways. */

@@ -47,10 +47,13 @@ struct chain;
 /* Reads the recipes. *steps: those of the main recipe that apply to any of its parts. */
 bool chain_open(const struct parts *p, struct arena *a, struct chain **out, unsigned *steps,
                 struct error *err);
+/* Can a product of the chain write its result as the parts that attention reads? */
+bool chain_has_attention_parts(const struct chain *c);
 /* Parts of other recipes do not follow `steps`: they have their likely steps, as far
  * as these go together and keep accuracy. `overlap`: launches will (compose/launch_order.h), so
- * the plan clears memory before the first of them. *literal: see match/size_constants.h. */
-bool chain_compose(const struct chain *c, unsigned steps, bool overlap, struct arena *a,
-                   struct text *out, uint64_t *literal, struct error *err);
+ * the plan clears memory before the first of them. `planes`: products write what attention reads
+ * (compose/attention_parts.h). *literal: see match/size_constants.h. */
+bool chain_compose(const struct chain *c, unsigned steps, bool overlap, bool planes,
+                   struct arena *a, struct text *out, uint64_t *literal, struct error *err);
 
 #endif
