@@ -17,6 +17,7 @@
 //! fact vectors: rows of Q, K, V and the gradient of O start on 16 bytes and are a multiple of them
 //! fact short_heads: a tile of Q, K and V fits shared memory
 //! fact planes: operands are split into fp16 parts (attention_split_sm90)
+//! fact given: the parts are there before (attention_split_sm90)
 //! fact summed: sums of two heads fit the registers
 //!
 //! step tensor: multiply on the tensor cores (mma.sync)

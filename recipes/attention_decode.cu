@@ -17,6 +17,7 @@
 //! fact vectors: rows of Q, K and V start on 16 bytes and are a multiple of them
 //! fact short_heads: a tile of Q, K and V fits shared memory
 //! fact planes: operands are split into fp16 parts (attention_split_sm90)
+//! fact given: the parts are there before (attention_split_sm90)
 //! fact dependent: a launch can begin while the one before it ends
 //! fact tma: one thread of a warp brings its tiles by TMA
 //!
