@@ -36,10 +36,10 @@ struct function {
 };
 
 struct row_stage {
-    bool pass;                    /* it reduces the row */
-    bool total;                   /* a total: it reduces f, a value per row, over all rows */
-    const char *value;            /* type of its result where it is read; the kernel holds a float */
-    const char *name;             /* of its result in the kernel: "row_max" */
+    bool pass;         /* it reduces the row */
+    bool total;        /* a total: it reduces f, a value per row, over all rows */
+    const char *value; /* type of its result where it is read; the kernel holds a float */
+    const char *name;  /* of its result in the kernel: "row_max" */
     const char *combine, *result; /* of both: "Max"; result from the combined value, $it */
     const char *pair;             /* accumulator for this pass and the next together; or NULL */
     const char *place; /* instead of a pass it reads the element at this index: "target", or NULL */
