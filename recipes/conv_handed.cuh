@@ -151,4 +151,3 @@ __device__ inline void doubt_behind(Handed const &to, unsigned *words, unsigned 
     if (__any_sync(~0u, bad) && threadIdx.x % 32 == 0)
         atomicOr(&mState(1), 1u);
 }
-
