@@ -2,6 +2,9 @@
  * refuses. */
 #include "bench.h"
 
+#include "base/buf.h"
+#include "expert/match/size_constants.h"
+
 #include <string.h>
 
 static const struct refusal_case {
@@ -46,6 +49,43 @@ static void more_arguments_than_a_launch_takes_are_not_pointwise(void **state)
     assert_true(expert_can(&b.task, b.a, &recipe, &why));
     assert_string_equal(recipe, "generic");
     bench_close(&b);
+}
+
+/* Tables with a place for every node of a graph took half a megabyte for each operator. */
+static void composing_takes_memory_by_what_is_written(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    bench_open(&b, "crowded");
+    assert_true(bench_synthesize(&b).len > 0);
+    if (arena_bytes(b.a) > (size_t)16 << 20)
+        fail_msg("%zu bytes", arena_bytes(b.a));
+    bench_close(&b);
+}
+
+/* Whatever came after half a megabyte was cut off. */
+static void a_long_kernel_gets_its_requirement_and_keeps_its_end(void **state)
+{
+    struct arena *a = arena_new();
+    struct graph *g = arena_alloc(a, sizeof(*g));
+    struct buf b = buf_init(1 << 20);
+    struct text made;
+
+    (void)state;
+    while (b.len < 600 * 1024)
+        buf_puts(&b, "// a line of a long kernel\n");
+    buf_puts(&b, "CUTEGEN_PLAN(call)\n{\n    return 0;\n}\n");
+    g->size_unknown = true;
+    g->in_count = 1;
+    g->in[0].dims = 1;
+    g->in[0].shape[0] = 7;
+    made = size_constants_require(g, 0, buf_text(&b), a);
+    assert_true(made.len > b.len);
+    assert_non_null(strstr(made.data, "shape[0] == 7"));
+    assert_non_null(strstr(made.data, "    return 0;\n}\n"));
+    buf_release(&b);
+    arena_free(a);
 }
 
 static const struct source_case {
@@ -451,6 +491,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_it_cannot_write_it_says_and_names_what_it_saw),
         cmocka_unit_test(more_arguments_than_a_launch_takes_are_not_pointwise),
+        cmocka_unit_test(composing_takes_memory_by_what_is_written),
+        cmocka_unit_test(a_long_kernel_gets_its_requirement_and_keeps_its_end),
         cmocka_unit_test(the_plain_kernel_says_what_the_graph_says),
         cmocka_unit_test(several_products_are_parts_of_one_file),
         cmocka_unit_test(weights_of_several_convolutions_are_prepared_by_one_launch),

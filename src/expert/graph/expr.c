@@ -609,15 +609,19 @@ static bool is_float(const char *dtype)
 bool expr_operator(const struct graph *g, const struct node *n, const struct expr_source *from,
                    struct arena *a, const char **out, const char **why)
 {
-    struct expr *e = arena_alloc(a, sizeof(*e));
+    struct expr *e = xmap(sizeof(*e)); /* these have a place for every node, and few are used */
+    struct writer *w = xmap(sizeof(*w));
     struct buf text = buf_init(4096);
-    struct writer *w = arena_alloc(a, sizeof(*w));
     struct operand operands[MAX_PARAMETERS];
     const struct op_form *form;
     int count = 0;
 
-    *e = (struct expr){.g = g, .a = a, .row = from->row, .col = from->col};
-    *w = (struct writer){.e = e, .out = &text};
+    e->g = g;
+    e->a = a;
+    e->row = from->row;
+    e->col = from->col;
+    w->e = e;
+    w->out = &text;
     form = form_find(g, n, from->row != NULL, a, operands, &count);
     if (!form)
         *why = unknown(n, a);
@@ -641,6 +645,8 @@ bool expr_operator(const struct graph *g, const struct node *n, const struct exp
         put_form(w, form->exact, operands, count, n, &text);
     *out = form ? buf_copy(&text, a).data : NULL;
     buf_release(&text);
+    xunmap(w, sizeof(*w));
+    xunmap(e, sizeof(*e));
     return form != NULL;
 }
 

@@ -660,10 +660,8 @@ void rows_start(struct rows *q, const struct graph *g, struct arena *a, struct m
         q->names.used[q->names.count++] = taken[i];
 }
 
-bool match_rows(const struct graph *g, struct arena *a, struct match *out)
+static bool match_with(struct rows *q, const struct graph *g, struct arena *a, struct match *out)
 {
-    struct rows *q = arena_alloc(a, sizeof(*q));
-
     rows_start(q, g, a, out);
     if (tensor_numel(&g->out[0]) == 0)
         return match_no(out, a, "its output is empty");
@@ -673,4 +671,13 @@ bool match_rows(const struct graph *g, struct arena *a, struct match *out)
         if (!output(q, k))
             return false;
     return rows_fill_slots(q);
+}
+
+bool match_rows(const struct graph *g, struct arena *a, struct match *out)
+{
+    struct rows *q = xmap(sizeof(*q)); /* a megabyte; a graph of many parts is tried often */
+    bool found = match_with(q, g, a, out);
+
+    xunmap(q, sizeof(*q));
+    return found;
 }

@@ -145,7 +145,7 @@ static const struct node *moved_result(const struct graph *g, const struct node 
 
 bool match_scan(const struct graph *g, struct arena *a, struct match *out)
 {
-    struct rows *q = arena_alloc(a, sizeof(*q));
+    struct rows *q;
     struct scan *scan = arena_alloc(a, sizeof(*scan));
     const struct node *moved = moved_result(g, graph_node(g, g->result[0])), *x;
     const struct node *n = moved ? moved : below_finish(g, a, scan);
@@ -173,6 +173,7 @@ bool match_scan(const struct graph *g, struct arena *a, struct match *out)
     for (int i = 0; i < g->count; i++)
         if (row_form_of(g, &g->nodes[i]))
             return match_no(out, a, "%s is a reduction beside a running value", g->nodes[i].op);
+    q = arena_alloc(a, sizeof(*q)); /* a megabyte: only now */
     rows_start(q, g, a, out);
     q->scan = scan;
     q->full = x->t;

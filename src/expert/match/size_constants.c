@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SOURCE_MAX = 512 * 1024, FUNCTIONS_MAX = 128 };
+enum { ADDED_MAX = 256 * 1024, FUNCTIONS_MAX = 128 };
 
 static const char plan_start[] = "CUTEGEN_PLAN(call)\n{\n";
 
@@ -383,7 +383,7 @@ static struct text lengthened(const struct passing *w, const struct graph *g, co
                               struct insertions *all, uint64_t named, struct arena *a)
 {
     const char *p = w->source.data, *end = p + w->source.len, *plan = strstr(w->host, plan_start);
-    struct buf b = buf_init(SOURCE_MAX);
+    struct buf b = buf_init(2 * w->source.len + ADDED_MAX);
     struct text out;
 
     plan = plan ? plan + sizeof(plan_start) - 1 : end;
@@ -409,7 +409,7 @@ static struct text lengthened(const struct passing *w, const struct graph *g, co
 /* The numbers as literals again. */
 static struct text with_literals(const struct graph *g, struct text source, struct arena *a)
 {
-    struct buf b = buf_init(SOURCE_MAX);
+    struct buf b = buf_init(2 * source.len + ADDED_MAX);
     struct text out;
 
     for (const char *p = source.data, *end = p + source.len; p < end;) {
@@ -478,7 +478,7 @@ struct text size_constants_require(const struct graph *g, uint64_t literal, stru
                                    struct arena *a)
 {
     const char *plan = strstr(source.data, plan_start);
-    struct buf b = buf_init(SOURCE_MAX);
+    struct buf b = buf_init(2 * source.len + ADDED_MAX);
     struct text out;
 
     if ((!literal && !g->size_unknown) || !plan)
