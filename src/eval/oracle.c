@@ -702,6 +702,7 @@ bool oracle_baseline(struct oracle *o, const struct oracle_timing *timing, struc
                        timing->warm, "budget_ms", timing->budget_ms),
              &answer, err))
         return error_add(err, "baseline %s", timing->name);
+    *out = (struct time_samples){0};
     out->cold_us = read_samples(json_object_get(answer, "cold_us"), a, &out->cold_count);
     out->warm_us = read_samples(json_object_get(answer, "warm_us"), a, &out->warm_count);
     json_decref(answer);

@@ -516,6 +516,23 @@ static void baselines_take_turns_and_one_that_fails_is_left_out(void **state)
     bench_close(&b);
 }
 
+/* What the oracle does not time is zero, whatever was in the caller's memory. */
+static void times_of_a_baseline_are_all_its_own(void **state)
+{
+    struct oracle_timing timing = {.name = "eager", .cold = 2, .warm = 2, .budget_ms = 1000};
+    struct time_samples s;
+    struct bench b;
+
+    (void)state;
+    memset(&s, 0x5a, sizeof s);
+    assert_true(bench_open(&b, "right", "ok", DEVICE_CUDA));
+    assert_true(oracle_baseline(b.config.oracle, &timing, b.a, &s, &b.err));
+    assert_true(s.cold_count > 0);
+    assert_int_equal(s.other_outputs, 0);
+    assert_true(s.wall_us == 0);
+    bench_close(&b);
+}
+
 /* Whatever was timed slow, the true time of PyTorch is 1000 us and the speed-up is over that. */
 static void a_disturbed_baseline_never_flatters_the_candidate(void **state)
 {
@@ -589,6 +606,7 @@ int main(void)
         cmocka_unit_test(a_missing_runner_is_an_error),
         cmocka_unit_test(a_time_counts_only_when_it_is_steady_possible_and_right),
         cmocka_unit_test(baselines_take_turns_and_one_that_fails_is_left_out),
+        cmocka_unit_test(times_of_a_baseline_are_all_its_own),
         cmocka_unit_test(a_disturbed_baseline_never_flatters_the_candidate),
         cmocka_unit_test(on_simt_the_time_is_modelled_and_says_so),
         cmocka_unit_test(trivial_answers_are_listed),
