@@ -414,7 +414,7 @@ static bool floats_hold(struct rows *q, const struct node *n, const struct row_f
 
     for (int d = 0; d < q->full.dims; d++)
         length *= q->reduced[d] ? (double)q->full.shape[d] : 1;
-    if (!largest_whole(n->t.dtype))
+    if (largest_whole(n->t.dtype) == 0)
         return true;
     if (strcmp(p->combine, "Sum") == 0)
         most *= length;
