@@ -7,7 +7,8 @@
 
 Columns of a row, all from one run: ours (the launch list in a CUDA graph), eager (PyTorch's defaults), strict (no TF32 in
 convolutions and cuDNN), graph (eager in a CUDA graph), compile (torch.compile with CUDA graphs: reduce-overhead; COMPILE=0:
-none), autotune (max-autotune) for names in AUTOTUNE. WARM=1: L2 is not overwritten before each call. A row is right as in
+none), autotune (max-autotune) for names in AUTOTUNE. Kernels NAME~WORD (`--depth 2` writes them) are other forms of NAME, with
+columns of their own. WARM=1: L2 is not overwritten before each call. A row is right as in
 modules.py. Peak memory is what a call adds to weights and inputs. PROCESSES compile beforehand into torch's cache, for
 BEFOREHAND of SECONDS; what is not ready then is left out; KEEP=FILE.tar.xz keeps the cache. Meanwhile every network is
 judged, and with PARTS=1 timed by kernel (CUPTI). No row begins after SECONDS. BRANCHES=1: a column for the launches that
@@ -175,6 +176,10 @@ def prepare(name, tasks, kernels):
     return path, model, inputs, tensors, modules.ours(kernels, name, tensors)
 
 
+def others(kernels, name):
+    return sorted(p.stem for p in kernels.glob(f"{name}~*.json"))
+
+
 def judge(name, tasks, kernels):
     """What is known without quiet: right or not, kernels, time by kernel"""
     import torch
@@ -186,7 +191,18 @@ def judge(name, tasks, kernels):
         call()
         torch.cuda.synchronize()
         eager = modules.flat(model(*inputs))
-        row["rms"], row["eager_rms"], row["right"] = modules.errors(results, eager, modules.truth_of(path, model, inputs))
+        truth = modules.truth_of(path, model, inputs)
+        row["rms"], row["eager_rms"], row["right"] = modules.errors(results, eager, truth)
+        for other in others(kernels, name):
+            again, made, form, workspace = modules.ours(kernels, other, tensors)
+            again()
+            torch.cuda.synchronize()
+            rms, _, right = modules.errors(made, eager, truth)
+            launches = sum(op["op"] == "launch" for op in form["ops"])
+            found = {"rms": rms, "right": right, "launches": launches, "workspace": workspace}
+            if os.environ.get("PARTS"):
+                found["parts"] = parts(again)
+            row.setdefault("others", {})[other[len(name) :]] = found
         if os.environ.get("PARTS"):
             row["parts"] = parts(call)
     return row
@@ -204,7 +220,15 @@ def measure(name, tasks, kernels, flush, ready, row):
         row["bytes"] = sum(t.numel() * t.element_size() for t in tensors) + sum(size)
         model(*inputs)  # what libraries keep for good
         row["ours_peak"], row["eager_peak"] = row["workspace"] + sum(size), networks.peak(lambda: model(*inputs))
-        columns = {"ours": modules.captured(call), **beside(name, model, inputs, ready)}
+        columns = {"ours": modules.captured(call)}
+        kept = []
+        for other in others(kernels, name):
+            again, made, _, _ = modules.ours(kernels, other, tensors)
+            again()
+            torch.cuda.synchronize()
+            columns["ours" + other[len(name) :]] = modules.captured(again)
+            kept.append((again, made))
+        columns.update(beside(name, model, inputs, ready))
         if os.environ.get("BRANCHES"):
             before = [r.clone() for r in results]
             for name, overlap in (("branches", False), ("overlapped", True)):
@@ -235,9 +259,11 @@ def line(row):
     judged = f"rms {row['rms']:.1e}/{row['eager_rms']:.1e}{'' if row['right'] else '  WRONG'}" if "rms" in row else ""
     if "ours" not in row:
         return f"{row['name']:10} {judged}  {row.get('problem', '')}  {row['seconds']} s"
-    shown = "  ".join(f"{c} {row[c]:8.1f} ({row[c] / row['ours']:.2f})" for c in COLUMNS if c in row)
+    columns = [*sorted(c for c in row if c.startswith("ours~")), *COLUMNS]
+    shown = "  ".join(f"{c} {row[c]:8.1f} ({row[c] / row['ours']:.2f})" for c in columns if c in row)
+    wrong = "".join(f"  {word} WRONG" for word, other in row.get("others", {}).items() if not other["right"])
     return (f"{row['name']:10} ours {row['ours']:8.1f} us  {shown}  {judged}  kernels {row['launches']}"
-            f"/{row.get('compile_kernels')}/{row.get('eager_kernels')}  peak {row['ours_peak'] / 2**20:.0f}/{row['eager_peak'] / 2**20:.0f} MiB"
+            f"/{row.get('compile_kernels')}/{row.get('eager_kernels')}{wrong}  peak {row['ours_peak'] / 2**20:.0f}/{row['eager_peak'] / 2**20:.0f} MiB"
             f"{'  branches DIFFER' if False in (row.get('branches_equal'), row.get('overlapped_equal')) else ''}  {row['seconds']} s")
 
 

@@ -4,6 +4,7 @@
 #     bench/gpu/ships.sh PATH-TO-CUTEGEN OUT-FOLDER PART...
 #
 #   twelve      exports of every kind, one with its backward: all of exports.py, in one process
+#   again       four of them judged and exported three times: how far two times of the judge lie apart
 #   gradients   the tasks of tests/expert/backward: their gradients judged on the GPU; a table
 #   train       five layers with their backwards, exported; 200 steps beside PyTorch and float64
 #   calls       twelve examples at small sizes: host time of a call, opcheck, torch.compile, torch.export; hashes
@@ -139,6 +140,27 @@ check_twelve()
         echo "-- $name loaded, called and forked at once"
         "$CUTEGEN_PYTHON" -u "$repo/tests/export/together.py" "$work/exports/$name"
     done
+}
+
+# Those whose judged time and time in a graph were furthest apart.
+jobs_again()
+{
+    while read -r name task sizes; do
+        for turn in 1 2 3; do echo "$(sized "${name}_$turn" "$task" "$sizes") --fresh"; done
+    done <<END
+attention $repo/examples/attention.py BATCH=2
+half_linear_gelu $repo/examples/half_linear_gelu.py BATCH=4096
+linear_gelu $repo/examples/linear_gelu.py BATCH=4096
+max_pool2d $here/tasks/max_pool2d.py BATCH=32
+END
+}
+check_again()
+{
+    local turn failed=0
+    for turn in 1 2 3; do # a process each: other memory
+        ONLY=check "$CUTEGEN_PYTHON" -u "$here/exports.py" "$work"/exports/{attention,half_linear_gelu,linear_gelu,max_pool2d}_$turn || failed=1
+    done
+    return $failed
 }
 
 # Five layers of a network of ROWS INPUTS WIDTH CLASSES, forward and backward (NET; tests/export/layers.sh has the same five).
