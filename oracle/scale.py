@@ -37,6 +37,7 @@ MOST_TRIED = 100  # combinations of sizes, those of many operators counted twice
 LARGE = 200  # operators
 NO_SHAPES = re.compile(r"meta|not ?implemented|could not run|item\(\)|data-dependent", re.IGNORECASE)
 WIDER_ELEMENTS, WIDER_FLOPS = 8, 100  # where nothing smaller runs
+AHEAD_ELEMENTS, AHEAD_FLOPS = 64, 20000  # likewise, where no kernel runs at these sizes
 
 
 @dataclass
@@ -85,6 +86,8 @@ def sizes_for(source: Source, fixed: dict[str, int], request: dict[str, Any], va
     wider = Limits(WIDER_ELEMENTS * limits.elements, WIDER_FLOPS * limits.flops)
     # Sizes written out, where names are not enough; beyond the limits, where nothing that runs is within them.
     ways = [(source.constants, limits), (written, limits), *([(source.constants, wider)] if source.constants else []), (written, wider)]
+    if request.get("as_written"):  # only PyTorch runs these sizes
+        ways.append((written, Limits(AHEAD_ELEMENTS * limits.elements, AHEAD_FLOPS * limits.flops)))
     for k, (sizes, most) in enumerate(ways):
         costs.limits = most
         costs.allow(MOST_TRIED * (k + 2) / (len(ways) + 1))

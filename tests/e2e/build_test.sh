@@ -36,6 +36,9 @@ task scaled 'torch.relu(x) * 2' x 'torch.randn(4096, 393216)' >scaled.py
 task softmax 'torch.softmax(x, 1)' x 'torch.rand(1300, 1024)' >softmax.py
 task product 'torch.relu(x @ w.t())' 'x, w' 'torch.rand(1100, 130), torch.rand(1500, 130)' >product.py
 task several 'torch.softmax(x @ w.t(), 1).amax(0)' 'x, w' 'torch.rand(600, 64), torch.rand(72, 64)' >several.py
+# No number in it can be smaller for itself, and 9.6e9 flops are too many for simt.
+task literal 'x.view(-1, 16, 128, 8, 96).flatten(1, 2).flatten(2) @ w.view(8 * 96, 32, 96).flatten(1)' 'x, w' \
+    'torch.rand(1, 2048, 768), torch.rand(768, 3072)' >literal.py
 task random 'torch.rand_like(x)' x 'torch.rand(300, 300)' >random.py
 
 # 6.4 GB a tensor, in less memory than one of them.
@@ -80,6 +83,9 @@ ok "nothing is judged on a GPU that is not here" $?
 "$program" build scaled.py --device for:Voodoo >out 2>&1
 [ $? = 2 ] && grep -q 'GPUs it knows' out
 ok "a GPU that is not known is wrong use" $?
+
+"$program" describe literal.py --device for:H200 --json >shapes.json 2>out && grep -q '2048' shapes.json
+ok "a task whose numbers cannot be smaller is described for a GPU that is not here" $?
 
 for name in softmax product; do
     "$program" describe $name.py --device for:H200 --json >shapes.json 2>out &&
