@@ -54,6 +54,7 @@ one()
 {
     local key=$1 task=$2 said id code=cubin
     shift 2
+    mkdir -p "$(dirname "$work/tasks/$key")" "$(dirname "$work/$key")"
     cp "$task" "$work/tasks/$key.py"
     if [ "${BUILD:-}" ]; then
         "$cutegen" build "$work/tasks/$key.py" --device "$BUILD" --depth 0 "$@" 2>&1 | tail -1
@@ -80,6 +81,7 @@ sized()
 {
     local name=$1 task=$2 edits=(-e '')
     shift 2
+    mkdir -p "$(dirname "$work/$name")"
     for value in "$@"; do edits+=(-e "s/^${value%=*} = .*/${value%=*} = ${value#*=}/"); done
     sed "${edits[@]}" "$task" >"$work/$name.sized"
     echo "$name $work/$name.sized"
@@ -146,7 +148,7 @@ check_twelve()
 jobs_again()
 {
     while read -r name task sizes; do
-        for turn in 1 2 3; do echo "$(sized "${name}_$turn" "$task" "$sizes") --fresh"; done
+        for turn in 1 2 3; do echo "$(sized "again$turn/$name" "$task" "$sizes") --fresh"; done
     done <<END
 attention $repo/examples/attention.py BATCH=2
 half_linear_gelu $repo/examples/half_linear_gelu.py BATCH=4096
@@ -158,7 +160,7 @@ check_again()
 {
     local turn failed=0
     for turn in 1 2 3; do # a process each: other memory
-        ONLY=check "$CUTEGEN_PYTHON" -u "$here/exports.py" "$work"/exports/{attention,half_linear_gelu,linear_gelu,max_pool2d}_$turn || failed=1
+        ONLY=check "$CUTEGEN_PYTHON" -u "$here/exports.py" "$work/exports/again$turn"/* || failed=1
     done
     return $failed
 }
