@@ -375,8 +375,9 @@ static void products_write_what_attention_reads(void **state)
         {"three_products@sm_90a",
          {"constexpr int PLANE_HEAD = 32;", "SM90_64x128x16_F32F16F16_SS<MAJOR_A, MAJOR_B>",
           "of_parts4[] = {of_parts1[0], of_parts2[0], of_parts3[0]}", "lost + 4, 2, 0, 128}"}},
-        {"qkv_read_twice@sm_90a", {NULL}}, /* by a sum, too */
-        {"qkv_uneven@sm_90a", {NULL}},     /* two batches of 100 rows */
+        {"qkv_read_twice@sm_90a", {NULL}},    /* by a sum, too */
+        {"qkv_beside_scores@sm_90a", {NULL}}, /* the product has columns for the scores, too */
+        {"qkv_uneven@sm_90a", {NULL}},        /* two batches of 100 rows */
         {"attention_block@sm_90a", {NULL}},
     };
 

@@ -64,8 +64,14 @@ static bool lies_well(const struct match_read *r, int64_t columns, int64_t *from
     return *until <= columns;
 }
 
+/* Does nothing else read the product, and the attention itself no more of it than Q, K and V? */
 static bool alone_reads(const struct parts *p, int reader, int product)
 {
+    const struct part *part = &p->at[reader];
+
+    for (int i = 0; i < part->match.beside_count; i++)
+        if (part->from[part->match.beside[i]] == -1 - product)
+            return false;
     for (int j = 0; j < p->count; j++)
         for (int k = 0; j != reader && k < p->at[j].g->in_count; k++)
             if (p->at[j].from[k] == -1 - product)

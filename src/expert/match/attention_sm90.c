@@ -165,6 +165,16 @@ static const struct match_read *reads_of(const struct attention *q)
     return reads;
 }
 
+/* Inputs that are read beside the scores: they may be what makes Q, K or V, too. */
+static const int *beside_of(const struct attention *q)
+{
+    int *inputs = arena_array(q->a, (size_t)q->leaf_count + 1, sizeof(*inputs));
+
+    for (int i = 0; i < q->leaf_count; i++)
+        inputs[i] = q->nests[q->first_leaf + i].input;
+    return inputs;
+}
+
 /* Queries that share a head of K: the modes that K does not have. */
 static const char *sharing(const struct attention *q)
 {
@@ -257,6 +267,8 @@ void attention_fill_sm90(struct attention *q, struct match *out)
         scope_fact(s, "planes");
         fill_groups(q, s);
         out->reads = reads_of(q);
+        out->beside = beside_of(q);
+        out->beside_count = q->leaf_count;
     }
     fill_sizes(q, s, words);
     scope_set(s, "sharing", "%s", sharing(q));

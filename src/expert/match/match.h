@@ -31,6 +31,8 @@ struct match {
     double moved;              /* bytes read and written, of reductions and of generic kernels */
     int launches;
     const struct match_read *reads; /* of attention_split_sm90: Q, K and V; else NULL */
+    const int *beside;              /* inputs that it reads beside the scores */
+    int beside_count;
     int64_t columns; /* of gemm_sm90's result, which lies row by row; 0: a batch of them */
     bool scattered;  /* neighbouring threads read elements that lie apart */
 };
