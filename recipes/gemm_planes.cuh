@@ -62,8 +62,9 @@
                     CUTE_UNROLL
                     for (int i = 0; i < 4; ++i)
                         peak = cute::max(peak, tops[turn][half][i][h]);
-                    // The exponent is held in a range, as attention_planes.cuh says.
-                    int const e = peak == 0 ? 127 : int(peak >> 23), used = cute::min(cute::max(e, 97), 157);
+                    // The exponent is held in a range, as attention_planes.cuh says. That of zeros is the smallest, for the
+                    // larger one of V's two scales is that of weights.
+                    int const e = peak == 0 ? 97 : int(peak >> 23), used = cute::min(cute::max(e, 97), 157);
                     int const n = w.n + piece * PIECE_N + h * PLANE_HEAD, first = row / 64 * 64;
                     lift[h] = __uint_as_float(unsigned(268 - used) << 23);
                     least[h] = unsigned(used - 16) << 23;

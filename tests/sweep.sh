@@ -134,7 +134,7 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
         done
         for skip in "" "split A and B;divide K" "split A and B;divide K;split A in registers"; do # forms of the product
             sweep attention env GENERATE="$PWD/tests/expert/attention_layers.py" SKIP="$skip" ARCH=sm_90a SIMT_ARCH=90a \
-                tests/expert/coverage.sh $build 11 "$seed" 1
+                tests/expert/coverage.sh $build 13 "$seed" 1
         done
         ;;
     gemm)

@@ -61,6 +61,12 @@ CROSS = (
     "q = self.q(x).view({batch}, -1, {heads}, {head}).transpose(1, 2)\n"
     "        k, v = (t.view({batch}, -1, {heads}, {head}).transpose(1, 2) for t in self.kv(z).chunk(2, dim=-1))"
 )
+BELOW = SPLIT.replace("self.qkv(x)", "F.relu(self.qkv(x))")
+BESIDE = (
+    "q, k, v, b = self.qkv(x).split({heads} * {head}, dim=2)\n"
+    "        q, k, v = (t.view({batch}, -1, {heads}, {head}).transpose(1, 2) for t in (q, k, v))\n"
+    "        b = b[:, :, :{heads}].transpose(1, 2).unsqueeze(2)"
+)
 LARGE = SPLIT.replace("self.qkv(x)", "(self.qkv(x) * self.by)")
 
 
@@ -88,6 +94,10 @@ ROWS = (
         PACKED + "\n        by = torch.ones(3 * {heads} * {head})\n        by[-3:] = 2.0 ** -24\n        self.register_buffer('by', by)", LARGE, 2, 64, 2,
         128, 768, CAUSAL),
     row("magnitudes that differ from block to block", PACKED, SPLIT, 2, 64, 1, 320, 576, CAUSAL, "x[:, 64:192] *= 2.0 ** -9"),
+    row("zeros in half of a block of keys, and V far below 1",
+        PACKED.replace("{head})", "{head}, bias=False)") + "\n        self.qkv.weight.data[-128:] = self.qkv.weight.data[-128:].abs() * 1.5e-10", BELOW, 2,
+        64, 2, 128, 768, changed="x = x.abs()\n    x[:, 64:] *= -1.0"),
+    row("scores to which columns of the product are added", PACKED.replace("3 *", "4 *"), BESIDE, 2, 64, 2, 128, 768, "s = s + b"),
     row("out of range", PACKED, SPLIT, 2, 64, 2, 128, 768, "s = s * 1e-30", "x *= 1e12"),
 )
 
