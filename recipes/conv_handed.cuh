@@ -36,7 +36,7 @@ __device__ inline void tell_behind(Handed const &to, unsigned *words, unsigned b
     again = __reduce_or_sync(~0u, again);
     if (threadIdx.x % 32 == 0) {
         if (again)
-            atomicOr(&mState(1), 1u);
+            atomicOr(&mState(1), again);
         mState(0) = unsigned(bounded_exponent(bound) + to.top - 14) << 23;
         mState(2) = unsigned(to.state - to.noted);
     }

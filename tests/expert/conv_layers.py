@@ -150,6 +150,16 @@ ROWS = (
         "pass",
     ),
     (
+        "planes from the one before: a bound that is too large, and small results with large weights",
+        "self.a, self.b, self.c = (nn.Conv2d(n, 32, 3, 1, 1, bias=False) for n in (16, 32, 32))\n        small = torch.arange(32) % 8 == 7\n"
+        "        self.a.weight.data[4:] = 0.0\n        self.b.weight.data[:, 4:] *= 2.0**5\n        self.b.weight.data[small] *= 2.0**-16\n"
+        "        self.c.weight.data[:, ~small] *= 2.0**-12",
+        "return self.c(self.b(F.relu(self.a(x))))",
+        "2, 16, 16, 16",
+        "",
+        "pass",
+    ),
+    (
         "planes from the one before: three dimensions, stores by TMA",
         "self.a, self.b, self.c = nn.Conv3d(16, 24, (1, 3, 3), 1, (0, 1, 1)), nn.Conv3d(24, 20, 3, (1, 2, 1), 1), nn.Conv3d(20, 32, (1, 1, 3))",
         "return self.c(torch.tanh(self.b(F.gelu(self.a(x)))))",
