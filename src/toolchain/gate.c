@@ -51,8 +51,9 @@ static const char *const host_headers[] = {"cutegen/kernel.h", "stdint.h", "stdd
 static bool name_matches(struct text t, const char *pattern)
 {
     size_t n = strlen(pattern);
-    if (pattern[n - 1] == '*')
-        return t.len > n - 1 && memcmp(t.data, pattern, n - 1) == 0;
+    if (pattern[n - 1] == '*' || pattern[n - 1] == '^')
+        return t.len > n - 1 && memcmp(t.data, pattern, n - 1) == 0 &&
+               (pattern[n - 1] == '*' || isupper((unsigned char)t.data[n - 1]));
     return t.len == n && memcmp(t.data, pattern, n) == 0;
 }
 
@@ -201,7 +202,7 @@ static void check_directives(struct gate *g)
 /* ---- words ------------------------------------------------------------------------- */
 
 static const struct word_rule {
-    const char *word; /* a trailing * matches any rest */
+    const char *word; /* a trailing * matches any rest, ^ one that begins with a capital */
     int half;         /* where it is refused */
     const char *reason;
 } word_rules[] = {
@@ -227,8 +228,8 @@ static const struct word_rule {
     {"new", HALF_DEVICE, "kernels do not allocate: ask for cutegen_workspace() in the plan"},
     {"cudaMalloc*", HALF_HOST | HALF_DEVICE, "ask for cutegen_workspace() in the plan"},
     {"cudaLaunch*", HALF_HOST | HALF_DEVICE, "launches are the plan's: CUTEGEN_LAUNCH"},
-    {"cublas*", HALF_HOST | HALF_DEVICE, "no libraries: the kernel is to be written"},
-    {"cudnn*", HALF_HOST | HALF_DEVICE, "no libraries: the kernel is to be written"},
+    {"cublas^", HALF_HOST | HALF_DEVICE, "no libraries: the kernel is to be written"},
+    {"cudnn^", HALF_HOST | HALF_DEVICE, "no libraries: the kernel is to be written"},
 };
 
 static void check_words(struct gate *g)

@@ -124,6 +124,9 @@ static const struct gate_case {
     {"launching from a kernel", "__global__ void l() { k2<<<1, 1>>>(); }", "", "not <<<>>>"},
     {"shifting", "__device__ int sh(int v) { return v << 2 >> 1; }", "", NULL},
     {"libraries", "__device__ void p() { cublasCreate(0); }", "", "no libraries"},
+    {"operators named after libraries",
+     "__device__ float cudnn_batch_norm(float x) { float cublas_value = x; return cublas_value; }",
+     "", NULL},
     {"dates", "__device__ char const *d() { return __DATE__; }", "", "when they are compiled"},
 };
 

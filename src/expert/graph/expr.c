@@ -127,17 +127,30 @@ const char *expr_literal(double v, const char *value_type, struct arena *a)
 static bool reserved(const char *name)
 {
     static const char *const words[] = {
-        "and",    "asm",      "auto",   "bool",    "break",  "case",    "char",   "class",
-        "const",  "double",   "else",   "enum",    "float",  "for",     "if",     "int",
-        "long",   "new",      "not",    "or",      "return", "short",   "signed", "static",
-        "struct", "switch",   "this",   "true",    "false",  "typedef", "union",  "void",
-        "while",  "template", "call",   "i",       "v",      "n",       "shape",  "delete",
-        "copy",   "clear",    "size",   "stride",  "layout", "k",       "m",      "acc",
-        "alpha",  "index",    "thread", "default", "do",     "goto",    "using",  "namespace",
-        "in",     "out",      "row",    "sum",     "max",    "min",     "b",      "l"};
+        "and",    "asm",      "auto",   "bool",        "break",  "case",    "char",   "class",
+        "const",  "double",   "else",   "enum",        "float",  "for",     "if",     "int",
+        "long",   "new",      "not",    "or",          "return", "short",   "signed", "static",
+        "struct", "switch",   "this",   "true",        "false",  "typedef", "union",  "void",
+        "while",  "template", "call",   "i",           "v",      "n",       "shape",  "delete",
+        "copy",   "clear",    "size",   "stride",      "layout", "k",       "m",      "acc",
+        "alpha",  "index",    "thread", "default",     "do",     "goto",    "using",  "namespace",
+        "in",     "out",      "row",    "sum",         "max",    "min",     "b",      "l",
+        "printf", "malloc",   "extern", "thread_local"};
 
     for (size_t i = 0; i < ARRAY_LEN(words); i++)
         if (strcmp(words[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Does it begin as functions of CUDA's libraries do, which the gate refuses? */
+static bool library_word(const char *name)
+{
+    static const char *const begin[] = {"cublas", "cuda", "cudnn"};
+
+    for (size_t i = 0; i < ARRAY_LEN(begin); i++)
+        if (strncmp(name, begin[i], strlen(begin[i])) == 0 &&
+            isupper((unsigned char)name[strlen(begin[i])]))
             return true;
     return false;
 }
@@ -150,7 +163,7 @@ const char *names_add(struct names *n, const char *wanted, struct arena *a)
     for (char *p = base; *p; p++)
         if (!isalnum((unsigned char)*p))
             *p = '_';
-    if (isdigit((unsigned char)*base) || *base == '_')
+    if (isdigit((unsigned char)*base) || *base == '_' || library_word(base))
         base = arena_printf(a, "t%s", base);
     name = reserved(base) ? arena_printf(a, "%s_", base) : base;
     for (int suffix = 2; taken; suffix++) {
