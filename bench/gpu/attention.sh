@@ -4,7 +4,7 @@
 #     bench/gpu/attention.sh KERNELS OUT [ROW...]       KERNELS: NAME.so, as attention_kernels.py says
 #
 # BLOCKS="qkv product mingpt": whole blocks instead, attention_blocks.py kernels having written their kernels (BLOCK.so,
-# BLOCK_planes.so). Tables: attention_table.py OUT/attention.json OUT/blocks.json.
+# BLOCK_split.so). Tables: attention_table.py OUT/attention.json OUT/blocks.json.
 set -u
 kernels=$(readlink -f "$1") out=$2
 shift; shift

@@ -1,8 +1,8 @@
 """Whole blocks with attention in fp32 on a GPU: our kernels beside eager PyTorch and torch.compile.
 
     python3 bench/gpu/attention_blocks.py tasks DIR               the blocks as tasks
-    python3 bench/gpu/attention_blocks.py kernels CUTEGEN LADDER DIR [BLOCK...]  the predicted kernels, DIR/BLOCK.cu; and DIR/BLOCK_planes.cu,
-                                                                  where products can write what attention reads. Needs no GPU, but
+    python3 bench/gpu/attention_blocks.py kernels CUTEGEN LADDER DIR [BLOCK...]  the predicted kernels, DIR/BLOCK.cu; and DIR/BLOCK_split.cu,
+                                                                  where attention splits what products could write split. Needs no GPU, but
                                                                   DEVICE=cuda:0 describes blocks of this size in less time
     python3 bench/gpu/attention_blocks.py time KERNELS OUT.json [BLOCK...]      KERNELS: BLOCK.so, as attention_kernels.py says
 
@@ -150,11 +150,11 @@ def text(name):
     return HEAD.format(batch=BLOCKS[name][0]) + BLOCKS[name][1] + END
 
 
-PLANES = "write Q, K and V in fp16 parts"  # how the change of that step begins
+PLANES = "leave out: write Q, K and V in fp16 parts"  # how the change of that step begins
 
 
 def write_kernels(cutegen, ladder, out, names):
-    """The predicted kernel of each block, and that with the step `planes`."""
+    """The predicted kernel of each block, and that without the step `planes`."""
     root = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
     os.environ.setdefault("CUTEGEN_HOME", root)
     os.makedirs(out, exist_ok=True)
@@ -168,7 +168,7 @@ def write_kernels(cutegen, ladder, out, names):
                 file.write(described.stdout)
             steps = subprocess.run([ladder, f"{work}/{name}.json", work, "sm_90a", "neighbours"], stdout=subprocess.PIPE, text=True, check=True)
             found = [line.split(":")[0].split()[-1] for line in steps.stdout.splitlines() if PLANES in line]
-            for number, to in [("0", name), *((number, f"{name}_planes") for number in found[:1])]:
+            for number, to in [("0", name), *((number, f"{name}_split") for number in found[:1])]:
                 os.replace(f"{work}/{name}.{number}.cu", f"{out}/{to}.cu")
                 print(f"{to}.cu", flush=True)
 
@@ -185,9 +185,9 @@ def columns(name, kernels):
     want = model.double()(*(x.double() for x in inputs))
     model.float()
     found = {"eager": lambda: model(*inputs)}
-    outs = {column: torch.full(want.shape, float("nan"), device="cuda") for column in ("ours", "planes")}
-    for column, file in (("ours", name), ("planes", f"{name}_planes")):
-        if column == "planes" and not os.path.exists(f"{kernels}/{file}.so"):
+    outs = {column: torch.full(want.shape, float("nan"), device="cuda") for column in ("ours", "split")}
+    for column, file in (("ours", name), ("split", f"{name}_split")):
+        if column == "split" and not os.path.exists(f"{kernels}/{file}.so"):
             continue
         try:
             call = attention.caller(f"{kernels}/{file}.so", (*inputs, *state), outs[column])
