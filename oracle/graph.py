@@ -149,6 +149,8 @@ class Tracer(Mode):
         if name == "prelu" and args[0].dim() > 2 and args[1].numel() > 1:  # a weight per channel, which is not the last
             with self:
                 args = (args[0], args[1].view(1, -1, *[1] * (args[0].dim() - 2)))
+        if name == "cudnn_batch_norm":  # the same operator, but for what it keeps for its backward
+            op = "aten.native_batch_norm.default"
         if places:
             op = _returning(func.overloadpacket, func)
         node = Node(
@@ -164,6 +166,8 @@ class Tracer(Mode):
         if name in KNOWN_NUMBERS and all(self._is_fixed(n) for n in node.sources()) and self._known_numbers(results):
             return result
         node.parts = [tensor_part(r) for r in results]
+        if name == "cudnn_batch_norm":
+            node.parts[1:] = [tensor_part(r if r.numel() else args[3]) for r in results[1:3]]
         if self.limit and any(r.numel() > self.limit for r in results):
             raise TooBig(f"{func} makes {max(r.numel() for r in results)} elements")
         written = places or self._written(func, args)

@@ -506,5 +506,16 @@ class Ties(unittest.TestCase):
         self.assertFalse(self.answers(lambda x: torch.max(x, 1), [[2, 1]]))
 
 
+class NamesTest(unittest.TestCase):
+    def test_a_batch_norm_of_cudnn_is_described_as_any(self) -> None:
+        """On a GPU PyTorch calls another operator; a kernel built elsewhere must be found there."""
+        x, c = torch.empty(2, 4, 8, 8, device="meta"), torch.empty(4, device="meta")
+        made = [
+            described(lambda x, *c: op(x, *c, False, 0.1, 1e-5)[0], x, c, c.clone(), c.clone(), c.clone())
+            for op in (torch.ops.aten.cudnn_batch_norm.default, torch.ops.aten.native_batch_norm.default)
+        ]
+        self.assertEqual(*made)
+
+
 if __name__ == "__main__":
     unittest.main()
