@@ -33,6 +33,7 @@ from .plain_data import encode
 from .scale import sizes_for
 from .task import DTYPES, FIRST_SEED, MAX_DIMS, MAX_TENSORS, Arguments, Task, held_tensors, read_source
 from .truth import NO_HALF, SETTINGS, StandIn, in_float32, run, run_on, set_arithmetic, setting_name, tf32_allowed, trace, twin_of
+from .whole import WholeAttention
 
 MOVING = {"nonzero", "masked_select", "index", "_unique2", "unique_dim", "unique_consecutive", "nonzero_numpy"}  # their results' sizes may
 ABORTS = {"binary_cross_entropy"}  # on CUDA, with all that the process has, where a value is out of range
@@ -457,7 +458,8 @@ class Loaded:
                 task = self.task.at(set_by_user)
                 arguments = task.arguments(FIRST_SEED, torch.device("meta"))
                 model = task.model(FIRST_SEED, torch.device("meta"))
-            return (task, *trace(task, model, arguments, arguments.tensors))
+            with WholeAttention():
+                return (task, *trace(task, model, arguments, arguments.tensors))
         except Exception:  # whatever a task does on tensors without numbers
             return None
 

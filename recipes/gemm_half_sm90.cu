@@ -9,6 +9,8 @@
 //! fact a_m_major: A is contiguous along m
 //! fact b_k_major: B is contiguous along k
 //! fact b_n_major: B is contiguous along n
+//! fact c_words: results are fp32
+//! fact c_rounds: the product itself is of 16 bits, before what follows it
 //! fact c_vectors: rows of C are contiguous and start on 16 bytes
 //! fact fast: some operator of the epilogue has a fast form
 //! fact few_tiles: the result has no more tiles of 128x256 than a device has processors
@@ -38,6 +40,7 @@
 //!   needs: ring
 //! step hold: keep a tile's sums in 16 bits and store them during the next tile's products
 //!   why: What follows the product no longer keeps the tensor cores waiting. It begins with 16 bits, as PyTorch's does.
+//!   when: c_rounds
 //!   needs: store
 //! text
 // $kernel: $ops as C(m,n) = sum over k of A(m,k) * B(n,k).
@@ -410,6 +413,29 @@ __global__ void __launch_bounds__(384, 1)
             for (int q = 0; q < ROWS / 32; ++q) {
                 int const m = m0 + q / 2 * 64 + q % 2 * 8;
                 CUTE_UNROLL
+//! if c_words
+                for (int j = 0; j < TILE_N / 8; ++j) { // eight columns: a pair in this thread
+                    alignas(8) float pair[2];
+                    CUTE_UNROLL
+                    for (int i = 0; i < 2; ++i) {
+                        [[maybe_unused]] int const n = n0 + j * 8 + i;
+                        float value = acc(j * 4 + q % 2 * 2 + i, q / 2, 0);
+//! if epilogue
+                        if (whole || (m < M && n < N))
+                            value = ${kernel}_finish(value$finish);
+//! end
+                        pair[i] = value;
+                    }
+                    if (whole && aligned) {
+                        *reinterpret_cast<float2 *>(&mC(m, n0 + j * 8)) = make_float2(pair[0], pair[1]);
+                    } else {
+                        CUTE_UNROLL
+                        for (int i = 0; i < 2; ++i)
+                            if (m < M && n0 + j * 8 + i < N)
+                                mC(m, n0 + j * 8 + i) = pair[i];
+                    }
+                }
+//! else
                 for (int j = 0; j < TILE_N / 32; ++j) { // 32 columns: a pair of each eight in this thread
                     alignas(4) Element pair[4][2];
                     CUTE_UNROLL
@@ -452,6 +478,7 @@ __global__ void __launch_bounds__(384, 1)
                         }
                     }
                 }
+//! end
             }
             __syncwarp(); // wgmma is for whole warps
 //! end

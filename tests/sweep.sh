@@ -131,6 +131,8 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
                 SIMT_ARCH="$arch" tests/expert/coverage.sh $build "${ATTENTIONS:-150}" "$seed" 1
             [ -n "$written" ] || sweep gradients env GENERATE="$PWD/tests/expert/attentions.py" BACKWARD=1 \
                 ARCH="${arch:+sm_$arch}" SIMT_ARCH="$arch" tests/expert/coverage.sh $build 24 "$seed" 1
+            [ -n "$written" ] || sweep wide env GENERATE="$PWD/tests/expert/attentions.py" WIDE=1 \
+                ARCH="${arch:+sm_$arch}" SIMT_ARCH="$arch" tests/expert/coverage.sh $build 27 "$seed" 1
         done
         for skip in "" "split A and B;divide K" "split A and B;divide K;split A in registers"; do # forms of the product
             sweep attention env GENERATE="$PWD/tests/expert/attention_layers.py" SKIP="$skip" ARCH=sm_90a SIMT_ARCH=90a \

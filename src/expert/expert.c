@@ -51,7 +51,11 @@ static bool recognise(const struct task *task, const struct device *device, stru
         return false;
     }
     graph_device(&w->graph, device);
-    return match_graph(&w->graph, a, &w->match);
+    if (!match_graph(&w->graph, a, &w->match))
+        return false;
+    if (w->match.graph)
+        w->graph = *w->match.graph;
+    return true;
 }
 
 /* A recipe whose own steps order its launches has no other for that. */

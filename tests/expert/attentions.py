@@ -5,7 +5,8 @@
 Written out in the orders people write it, and as PyTorch's operator; with masks, biases, windows, slopes, lengths, shared
 heads, packed, projected and transposed operands, rotations and norms of Q and K, other functions than the softmax, few
 queries with many keys, keys in pages, and sizes that are odd. WRITTEN=1: only written out, which every PyTorch has;
-KINDS="relu paged": only these. BACKWARD=1: gradients of the operator. The same seed gives the same files, whatever the Python.
+KINDS="relu paged": only these. BACKWARD=1: gradients of the operator. WIDE=1: the operator with heads that are products and
+a softmax (match/attention_products.c). The same seed gives the same files, whatever the Python.
 """
 import os
 import pathlib
@@ -218,7 +219,33 @@ def fused(kind, batch, heads, shared, queries, keys, head):
     return arguments, inputs, [], body
 
 
+WIDE = ["none", "causal", "bool", "softcap", "added", "unseen", "causal", "padding", "bias"]
+
+
+def wide(number, seed):
+    """Heads beyond those of any tile."""
+    d = Draw(seed * 1009 + number * 7919 + 17)
+    for _ in range(4):
+        d.below(7)
+    dtype, kind = ["f32", "f16", "bf16"][number % 3], WIDE[number // 3 % len(WIDE)]
+    batch, heads = 1 + d.below(2), d.pick([1, 2, 4])
+    shared = d.pick([heads, heads, 1])
+    queries, keys = d.pick([40, 64, 100, 129]), d.pick([64, 96, 141, 200])
+    head = d.pick([320, 512, 1024])
+    head_v = d.pick([head, head, 64, 264])
+    layout = d.pick(["heads", "heads", "rows"])
+    names, inputs, body = operands(d, DTYPES[dtype], batch, heads, shared, queries, keys, head, head_v, layout)
+    more, drawn, _, rest = fused("bool" if kind == "unseen" else kind, batch, heads, shared, queries, keys, head)
+    if kind == "unseen":  # some queries see no key at all
+        body.append(f"mask = mask & (torch.arange({queries}) % 3 > 0)[:, None]")
+    words = f"{dtype} operator, wide, {kind}, {layout}, {batch}x{heads}/{shared} heads, {queries}x{keys} of {head}/{head_v}"
+    return TASK.format(number=number, words=words, backward="", init="", arguments=", ".join(names + more),
+                       body="".join(f"        {line}\n" for line in body + rest), result="o", inputs=", ".join(inputs + drawn))
+
+
 def task(number, seed):
+    if os.environ.get("WIDE"):
+        return wide(number, seed)
     d = Draw(seed * 1009 + number * 7919 + 17)
     for _ in range(4):
         d.below(7)

@@ -435,7 +435,7 @@ static void a_file_of_several_parts_describes_them_and_labels_their_launches(voi
 static void a_part_is_described_by_what_it_computes_reads_and_makes(void **state)
 {
     static const struct {
-        const char *task, *lines[3];
+        const char *task, *lines[4];
     } rows[] = {
         {"residual",
          {"// part 1, pointwise: tanh; reads x; makes (64, 64) f32; moves 32768 bytes\n",
@@ -443,6 +443,28 @@ static void a_part_is_described_by_what_it_computes_reads_and_makes(void **state
           "// part 4, gemm: mm, add; reads part 2, part 3, w; makes (64, 64) f32; moves "}},
         {"lstm",
          {"// part 1, gemm: addmm; reads ", "// part 2, recurrent: recurrent; reads part 1, "}},
+        /* wide heads: products, a softmax between them; in 16 bits the division is behind them */
+        {"wide_attention",
+         {"// part 1, gemm: bmm, mul; reads q, k; makes (2, 192, 256) f32; ",
+          "// part 2, row_reduction: softmax; reads part 1; makes (2, 192, 256) f32; ",
+          "// part 3, gemm: bmm; reads part 2, v; makes (1, 2, 192, 1024) f32; "}},
+        {"wide_attention@sm_90a",
+         {"// part 1, gemm_sm90: bmm, mul; ", "// part 3, gemm_sm90: bmm; "}},
+        {"wide_half_attention@sm_90a", /* heads that share K and V are rows of one matrix */
+         {"// part 1, gemm_half_sm90: bmm, mul, causal; reads q, k; makes (1, 544, 256) f32; ",
+          "// part 2, row_reduction: amax, clamp_min, sub, exp, to_copy; reads part 1; makes (1, "
+          "544, "
+          "256) f16; ",
+          "// part 3, row_reduction: to_copy, sum, clamp_min; reads part 2; makes (1, 544, 1) "
+          "f32; ",
+          "// part 4, gemm_half_sm90: bmm, div, to_copy; reads part 2, part 3, v; makes (1, 4, "
+          "136, "
+          "512) f16; "}},
+        {"wide_masked_attention@sm_90a",
+         {"// part 1, gemm_half_sm90: bmm, mul, where; reads mask, q, k; makes (1, 2, 192, 264) "
+          "f32; ",
+          "// part 4, gemm_half_sm90: bmm, div, to_copy; "}},
+        {"wide_decode@sm_90a", {NULL}},
         {"swish", {NULL}},
     };
 

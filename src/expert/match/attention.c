@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { LARGEST_HEAD = 1024, WIDEST_WORDS = 128, MANY_TURNED_SCORES = 1 << 22 };
+enum { WIDEST_WORDS = 128, MANY_TURNED_SCORES = 1 << 22 };
 
 const struct tensor *attention_tensor(const struct attention *q, int t)
 {
@@ -414,8 +414,8 @@ bool match_attention(const struct graph *g, struct arena *a, struct match *out)
         return false;
     if (tensor_numel(&g->out[0]) == 0 || q->keys == 0 || q->head == 0)
         return match_no(out, a, "an empty attention");
-    if (q->head > LARGEST_HEAD || q->head_v > LARGEST_HEAD)
-        return match_no(out, a, "heads of more than %d", LARGEST_HEAD);
+    if (q->head > ATTENTION_LARGEST_HEAD || q->head_v > ATTENTION_LARGEST_HEAD)
+        return match_no(out, a, "heads of more than %d", ATTENTION_LARGEST_HEAD);
     if (!worth(q))
         return match_no(out, a, "heads so wide that separate products are faster");
     const struct way whole = {.shape = &q->core.scores->t};

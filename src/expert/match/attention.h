@@ -12,8 +12,9 @@
 #include "expert/graph/nest.h"
 #include "expert/match/match.h"
 
-enum { ATTENTION_WIDEST_TILE = 256 }; /* heads of which a tile fits shared memory */
-enum { ATTENTION_WIDEST_SUMS = 128 }; /* heads whose dK and dV fit the registers */
+enum { ATTENTION_WIDEST_TILE = 256 };   /* heads of which a tile fits shared memory */
+enum { ATTENTION_LARGEST_HEAD = 1024 }; /* of which a warp computes a row */
+enum { ATTENTION_WIDEST_SUMS = 128 };   /* heads whose dK and dV fit the registers */
 enum { ATTENTION_LEAVES = 2, ATTENTION_MODES = 3, ATTENTION_TENSORS = 7 + ATTENTION_LEAVES };
 
 /* softmax(scores) V or f(scores) V, and its nodes in the graph. */
@@ -40,6 +41,12 @@ bool attention_find(const struct graph *g, const struct node *n, struct attentio
 bool attention_find_gradient(const struct graph *g, struct attention_core *out);
 /* The origin of an operator's mask: PyTorch converts a boolean mask to 0 or -inf, to be added. */
 const struct node *attention_mask(const struct graph *g, const struct node *mask);
+/* The graph with every attention whose heads are wide as products and a softmax, where that takes
+ * less time than one kernel would; NULL: there is none (attention_products.c). */
+const struct graph *attention_as_products(const struct graph *g, struct arena *a);
+/* What such a graph adds to the scores that this product makes, or chooses them by; NULL: nothing.
+ */
+const struct node *attention_beside(const struct graph *g, const struct node *product);
 /* Is it an operator that is attention? */
 bool attention_is_fused(const struct node *n);
 /* The scores as the softmax reads them; without a softmax, the weights. */

@@ -53,9 +53,18 @@ static bool mappable(const struct side *x)
     return slow_axis(x)->stride % 8 == 0 && x->l.stride % 8 == 0;
 }
 
+/* Operands of 16 bits with an fp32 result, as scores are. */
+static bool widening(const struct gemm *q)
+{
+    const char *a = q->g->in[q->a_in].dtype;
+
+    return q->g->arch == 90 && (strcmp(a, "f16") == 0 || strcmp(a, "bf16") == 0) &&
+           strcmp(a, q->g->in[q->b_in].dtype) == 0 && strcmp(q->g->out[0].dtype, "f32") == 0;
+}
+
 static bool narrow(const struct gemm *q)
 {
-    return all_are(q, "f16") || all_are(q, "bf16");
+    return all_are(q, "f16") || all_are(q, "bf16") || widening(q);
 }
 
 /* Small products of a batch, which take no longer than reading them and writing their results. */
@@ -197,16 +206,20 @@ static void fill_result(const struct gemm *q, struct scope *s)
     scope_set(s, "c_slow", "C->strides[%d]", c->row.last - 1);
     scope_set(s, "c_step", "%s",
               batched ? arena_printf(q->a, "C->strides[%d]", c->l.last - 1) : "M * N");
-    if (c->col.stride == 1 && c->row.first != c->row.last && c->row.stride % vector == 0 &&
-        c->l.stride % vector == 0 && c->col.size % vector == 0)
+    if (widening(q))
+        scope_fact(s, "c_words");
+    else if (c->col.stride == 1 && c->row.first != c->row.last && c->row.stride % vector == 0 &&
+             c->l.stride % vector == 0 && c->col.size % vector == 0)
         scope_fact(s, "c_vectors");
 }
 
 /* Tiles of 128 columns, or of 64 where those leave more than half of the processors idle. */
 static void fill_narrow(const struct gemm *q, struct scope *s)
 {
-    bool half = all_are(q, "f16");
+    bool half = strcmp(q->g->in[q->a_in].dtype, "f16") == 0;
 
+    if (strcmp(q->product->t.dtype, "f32") != 0)
+        scope_fact(s, "c_rounds");
     scope_set(s, "map_type", "%s", half ? "CUTEGEN_F16" : "CUTEGEN_BF16");
     scope_set(s, "wgmma_type", "%s", half ? "F16F16" : "BF16BF16");
     scope_set(s, "slim", "%d", tiles_of(q) * 4 <= q->g->sm_count ? 64 : 128);

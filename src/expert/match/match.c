@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "expert/graph/sink.h"
+#include "expert/match/attention.h"
 #include "expert/match/partition.h"
 
 #include <ctype.h>
@@ -120,7 +121,14 @@ double match_cost(const struct match *m)
 bool match_graph(const struct graph *g, struct arena *a, struct match *out)
 {
     struct match parts = {.recipe = NULL}, generic = {.recipe = "generic"};
+    const struct graph *products = contiguous_outputs(g) ? attention_as_products(g, a) : NULL;
 
+    if (products && match_parts(products, a, &parts)) {
+        *out = parts;
+        out->graph = products;
+        return true;
+    }
+    parts = (struct match){.recipe = NULL};
     if (match_one(g, a, out))
         return true;
     if (!contiguous_outputs(g)) {

@@ -28,6 +28,7 @@ struct match {
     const char *why_not;       /* when it does not match */
     const char *refused;       /* an operator and why no kernel can compute it; may be NULL */
     const struct parts *parts; /* of a task that takes several kernels (partition.h); else NULL */
+    const struct graph *graph; /* the graph that was matched instead of the task's; else NULL */
     double moved;              /* bytes read and written, of reductions and of generic kernels */
     int launches;
     const struct match_read *reads; /* of attention_split_sm90: Q, K and V; else NULL */

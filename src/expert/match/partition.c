@@ -346,6 +346,27 @@ static int live_uses(const struct graph *g, const struct node *n)
     return uses;
 }
 
+/* What each row of the product is divided by, where that is computed from other tensors: with it in
+ * memory the quotient is the end of the product's part. */
+static const struct node *divisor(const struct cut *c, const struct node *product)
+{
+    const struct graph *g = c->left;
+
+    for (int i = (int)(product - g->nodes) + 1; i < g->count; i++) {
+        const struct node *n = &g->nodes[i], *by = graph_arg(g, n, 1);
+        bool in[GRAPH_NODES];
+
+        if (!graph_op_is(n, "aten.div") || !by || !unreadable(g, by) || by->t.dims != n->t.dims ||
+            by->t.shape[by->t.dims - 1] != 1 || tensor_numel(&by->t) == tensor_numel(&n->t) ||
+            !ends(c, product, n))
+            continue;
+        closure(g, by, in);
+        if (!in[product - g->nodes])
+            return unreadable(g, by);
+    }
+    return NULL;
+}
+
 /*
  * What a residual sum adds to the product, where that is computed. With it in memory the sum is
  * the end of the product's part; else all that reads the sum would compute it, and the sums before
@@ -371,7 +392,7 @@ static const struct node *residual(const struct cut *c, const struct node *produ
                 return unreadable(g, beside);
         }
     }
-    return NULL;
+    return divisor(c, product);
 }
 
 /* The product and as many following operators as a recipe covers. */
@@ -430,12 +451,17 @@ static bool take_recurrent(struct cut *c, const struct node *n)
 
 static bool take_front(struct cut *c, const struct node *product)
 {
+    const struct node *beside;
+
     if (take_attention(c, product))
         return true;
     if (attention_is_fused(product))
         return take(c, product, true);
     if (recurrent_is(product))
         return take_recurrent(c, product);
+    beside = attention_beside(c->left, product);
+    if (beside && unreadable(c->left, beside))
+        return take(c, unreadable(c->left, beside), true);
     for (int pass = 0; pass < 2; pass++) {
         bool pieces = false; /* some are left where they are, as the FMA units could read them */
 
