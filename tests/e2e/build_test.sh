@@ -36,13 +36,10 @@ task scaled 'torch.relu(x) * 2' x 'torch.randn(4096, 393216)' >scaled.py
 task softmax 'torch.softmax(x, 1)' x 'torch.rand(1300, 1024)' >softmax.py
 task product 'torch.relu(x @ w.t())' 'x, w' 'torch.rand(1100, 130), torch.rand(1500, 130)' >product.py
 task several 'torch.softmax(x @ w.t(), 1).amax(0)' 'x, w' 'torch.rand(600, 64), torch.rand(72, 64)' >several.py
-<<<<<<< HEAD
 # No number in it can be smaller for itself, and 9.6e9 flops are too many for simt.
 task literal 'x.view(-1, 16, 128, 8, 96).flatten(1, 2).flatten(2) @ w.view(8 * 96, 32, 96).flatten(1)' 'x, w' \
     'torch.rand(1, 2048, 768), torch.rand(768, 3072)' >literal.py
-=======
 task attention 'torch.nn.functional.scaled_dot_product_attention(q, k, v)' 'q, k, v' '*[torch.rand(2, 2, 64, 512) for _ in range(3)]' >attention.py
->>>>>>> 71605981 (expert: attention with wide heads becomes two products and a softmax)
 task random 'torch.rand_like(x)' x 'torch.rand(300, 300)' >random.py
 
 # 6.4 GB a tensor, in less memory than one of them.

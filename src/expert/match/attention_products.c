@@ -14,6 +14,7 @@
 #include "expert/match/attention.h"
 
 #include "base/json.h"
+#include "expert/graph/view.h"
 
 #include <float.h>
 #include <string.h>
@@ -241,26 +242,49 @@ static json_t *scale_json(const struct opened *o, const struct wide *w)
                      "shift", 0, "power", -0.5);
 }
 
+/* A tensor beside all heads as one beside (batch, heads of K, heads that share one, ...). */
+static struct tensor beside_groups(struct tensor t, const struct wide *w)
+{
+    int64_t shared = w->core.k->t.shape[1], heads = t.dims > 2 ? t.shape[t.dims - 3] : 1;
+
+    if (t.dims < 3)
+        return t;
+    t.dims++;
+    for (int d = t.dims; d-- > t.dims - 2;)
+        t.shape[d] = t.shape[d - 1];
+    t.shape[t.dims - 3] = heads > 1 ? heads / shared : 1;
+    t.shape[t.dims - 4] = heads > 1 ? shared : 1;
+    return t;
+}
+
 /* The scores with what the operator adds to them or leaves out, as the softmax reads them. */
 static int add_masked(struct opened *o, const struct wide *w, int scores, struct tensor t)
 {
     const struct node *mask = w->core.mask;
     struct tensor whole = w->core.q->t;
-    int64_t rows = w->queries == w->length ? 0 : w->length; /* 0: of one head */
+    bool groups = w->queries != w->length;
+    int beside;
 
     if (w->core.causal)
         return add(o, "cutegen.causal",
-                   json_pack("[o,{s:I}]", node_json(scores), "value", (json_int_t)rows), t);
+                   json_pack("[o,{s:I}]", node_json(scores), "value",
+                             (json_int_t)(groups ? w->length : 0)),
+                   t);
     if (!mask)
         return scores;
+    beside = mask->id;
     whole.dtype = "f32";
     whole.shape[whole.dims - 1] = w->keys;
+    if (groups) {
+        whole = beside_groups(whole, w);
+        beside = add_reshape(o, beside, beside_groups(mask->t, w));
+    }
     scores = add_reshape(o, scores, whole);
     if (strcmp(mask->t.dtype, "bool") == 0)
         return add(o, "aten.where.ScalarOther",
-                   json_pack("[o,o,{s:s}]", node_json(mask->id), node_json(scores), "text", "-inf"),
+                   json_pack("[o,o,{s:s}]", node_json(beside), node_json(scores), "text", "-inf"),
                    whole);
-    return add(o, "aten.add.Tensor", json_pack("[o,o]", node_json(scores), node_json(mask->id)),
+    return add(o, "aten.add.Tensor", json_pack("[o,o]", node_json(scores), node_json(beside)),
                whole);
 }
 
@@ -382,6 +406,8 @@ const struct graph *attention_as_products(const struct graph *g, struct arena *a
 
 const struct node *attention_beside(const struct graph *g, const struct node *product)
 {
+    struct view v;
+
     for (const struct node *n = product + 1; n < g->nodes + g->count; n++) {
         bool chosen = graph_op_is(n, "aten.where");
         const struct node *scores = graph_arg(g, n, chosen);
@@ -392,7 +418,8 @@ const struct node *attention_beside(const struct graph *g, const struct node *pr
         while (scores && scores != product && scores->id >= FIRST_ID)
             scores = graph_arg(g, scores, 0);
         if (scores == product)
-            return graph_arg(g, n, !chosen);
+            return graph_view_part(g, graph_arg(g, n, !chosen), &v) ? NULL
+                                                                    : graph_arg(g, n, !chosen);
     }
     return NULL;
 }
