@@ -10,6 +10,11 @@ __device__ inline bool doubtful(int const (&a)[3], int const (&b)[3], int K)
     bool const outside = cute::max(a[2], b[2]) > 1, deep = cute::max(a[2], b[2]) == 1;
 //! if triangle
     return outside || (deep && a[0] + b[0] > 12 * 16);
+//! elif weights
+    // Rows of A are weights of a softmax, whose own errors are larger than what the split loses of a few terms. B's mean
+    // stands for the elements that a row of few keys meets.
+    int const both = K - a[1] - b[1];
+    return outside || (deep && (both < 1 || float(a[0]) / both + float(b[0]) / (K - b[1]) > 12.0f));
 //! else
     int const both = K - a[1] - b[1]; // terms with both factors, at least
     if (K - cute::max(a[1], b[1]) < 16)

@@ -10,6 +10,7 @@
 // product again in fp32.
 //
 //! recipe gemm_sm90: C(m,n) = sum over k of A(m,k) * B(n,k) in fp32, on tensor cores of sm_90a
+//! fact weights: rows of A are weights of a softmax
 //! fact batched: a product for each of several pairs of matrices
 //! fact a_batched: A differs from product to product
 //! fact b_batched: B differs from product to product
@@ -716,8 +717,12 @@ __global__ void __launch_bounds__(384, 1)
 //! end
                 int const both = terms - limits[1], depth = terms * int(r.largest >> 23) - r.exponents;
                 bool const deep = (r.lost & 1) || limits[2];
+//! if weights
+                if (terms > 0 && (r.lost > 1 || (deep && (both < 1 || float(depth) / both + float(limits[0]) / (K - limits[1]) > 12.0f)))) {
+//! else
                 if (terms > 0 && (terms < 16 || r.lost > 1 ||
                                   (deep && (both < ceil_div(K, 8) || depth + limits[0] > 12 * both)))) {
+//! end
                     int const m = w.m + rank * TILE_M + half * 64 + warp * 16 + order + q * 8;
                     guard_a[3] = 1;                                      // somewhere
                     guard_a[4 + w.l * ceil_div(M, 128) * 4 + m / 32] = 1; // in these 32 rows

@@ -41,6 +41,9 @@ bool attention_find(const struct graph *g, const struct node *n, struct attentio
 bool attention_find_gradient(const struct graph *g, struct attention_core *out);
 /* The origin of an operator's mask: PyTorch converts a boolean mask to 0 or -inf, to be added. */
 const struct node *attention_mask(const struct graph *g, const struct node *mask);
+/* A softmax's weights times V, as attention_products.c writes it in fp32: a form of aten.bmm. */
+#define ATTENTION_VALUES "aten.bmm.weights"
+
 /* The graph with every attention whose heads are wide as products and a softmax, where that takes
  * less time than one kernel would; NULL: there is none (attention_products.c). */
 const struct graph *attention_as_products(const struct graph *g, struct arena *a);

@@ -345,7 +345,7 @@ static int add_values(struct opened *o, const struct wide *w, int scores, struct
         weights = add_reshape(o, weights, whole);
     v = add_reshape(o, w->core.v->id, matrices(dtype, w->pairs, w->keys, w->head_v));
     if (words)
-        return add(o, "aten.bmm.default", json_pack("[o,o]", node_json(weights), node_json(v)),
+        return add(o, ATTENTION_VALUES, json_pack("[o,o]", node_json(weights), node_json(v)),
                    result);
     sums = add_sums(o, weights, whole);
     values = add(o, "aten.bmm.dtype", json_pack("[o,o]", node_json(weights), node_json(v)), result);

@@ -6,6 +6,7 @@
  * Short sums stay on the FMA units: there the result is bound by writing it,
  * and the split's three products would be no more accurate than one.
  */
+#include "expert/match/attention.h"
 #include "expert/match/gemm.h"
 
 #include <string.h>
@@ -246,6 +247,8 @@ void gemm_fill_sm90(struct gemm *q, struct match *out)
     if ((q->A.row.stride == 1 || q->B.row.stride == 1) &&
         (q->A.col.size <= LONGEST_HELD || few_tiles(q) || long_sums(q)))
         scope_fact(s, "short_columns");
+    if (graph_op_is(q->product, ATTENTION_VALUES))
+        scope_fact(s, "weights");
     if (q->A.col.size < SHORT_K)
         scope_fact(s, "short_k");
     if (q->A.col.size <= ONE_BLOCK) {
