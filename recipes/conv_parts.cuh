@@ -7,31 +7,12 @@ __global__ void __launch_bounds__(256)
     cutegen_wait_for_earlier();
     cutegen_let_next_begin();
 //! end
-//! if chained and handed
-    if (planes_are_bad(state)) {
-        every_result($names);
-        return;
-    }
-//! elif not narrow
+//! if not narrow
     if (state[1] != 0) { // the split may have lost bits that matter
         every_result($names);
         return;
     }
 //! end
-//! if chained and hands
-//! include conv_pixels
-    Tensor mPart = make_tensor(make_gmem_ptr(partial), make_shape(pitch, Int<ROWS_K>{}, Int<SPLITS>{})); // (pitch,ROWS_K,SPLITS)
-    int const d = p / (OUT_H * OUT_W), h = p / OUT_W % OUT_H, v = p % OUT_W;
-    int const pixel = ((n * WALK_D + d) * WALK_H + h) * WALK_W + v; // of the walk
-    float sum[8] = {}, result[8];
-    CUTE_UNROLL
-    for (int s = 0; s < SPLITS; ++s) {
-        CUTE_UNROLL
-        for (int i = 0; i < 8; ++i)
-            sum[i] += mPart(pixel, cute::min(k0 + i, C_OUT - 1), s);
-    }
-//! include conv_eights
-//! else
     int64_t const own = int64_t(blockIdx.x) * 256 + threadIdx.x, all = int64_t(N) * C_OUT * PIXELS;
     int64_t const i = own < all ? own : 0; // whole warps stay
     int const p = i % PIXELS, k = i / PIXELS % C_OUT, n = i / (int64_t(PIXELS) * C_OUT);
@@ -58,6 +39,5 @@ __global__ void __launch_bounds__(256)
         mY(p, k, n) = $y_type(result);
 //! if noted
     note_top(top, magnitude_of(result));
-//! end
 //! end
 }

@@ -160,13 +160,7 @@ CUTEGEN_PLAN(call)
 //! if joined
     const struct ready_part *ready = &((struct pooled_call *)call)->ready;
 //! end
-//! if chained and handed
-    uint16_t *planes_x = (uint16_t *)ready->planes;
-    if (!planes_x)
-        planes_x = (uint16_t *)cutegen_workspace(call, rows * CHUNKS_X * ROW * 2);
-//! else
     uint16_t *planes_x = (uint16_t *)cutegen_workspace(call, rows * CHUNKS_X * ROW * 2);
-//! end
 //! if joined
     uint16_t *planes_w = (uint16_t *)ready->weights;
 //! else
@@ -197,16 +191,7 @@ CUTEGEN_PLAN(call)
 //! end
     CUTEGEN_REQUIRE(call, cutegen_aligned(x, 16), "x must start on 16 bytes");
 //! end
-//! if joined and not narrow and chained and handed
-    if (blocks_x == 0 && !ready->planes) {
-        blocks_x = cutegen_min(processors * 4, cutegen_ceil_div(cutegen_numel(x), 1024 * EVERY));
-        uint32_t *found = (uint32_t *)cutegen_workspace(call, blocks_x * 4);
-        CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_largest, cutegen_dim3(blocks_x, 1, 1), cutegen_dim3(256, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, x), found, cutegen_numel(x), (int)blocks_x));
-        tops = found;
-    }
-    if (!ready->planes)
-        CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_split_x, cutegen_dim3(cutegen_ceil_div(pixels, 256) * PARTS, CHUNKS_X, 1), cutegen_dim3(256, 1, 1), one, 0, flags, CUTEGEN_DATA($x_type const, x), planes_x, state, (uint32_t const *)tops, (uint32_t const *)lost, (int)blocks_x, (int)N, $x_strides));
-//! elif joined and not narrow
+//! if joined and not narrow
     if (blocks_x == 0) {
         blocks_x = cutegen_min(processors * 4, cutegen_ceil_div(cutegen_numel(x), 1024 * EVERY));
         uint32_t *found = (uint32_t *)cutegen_workspace(call, blocks_x * 4);
@@ -216,9 +201,7 @@ CUTEGEN_PLAN(call)
 //! elif not joined
     CUTEGEN_TRY(CUTEGEN_LAUNCH(call, ${kernel}_prepare, cutegen_dim3(blocks_x + ROWS, 1, 1), cutegen_dim3(256, 1, 1), 0, CUTEGEN_DATA($x_type const, x), CUTEGEN_DATA($w_type const, w), planes_w, unscale, state, cutegen_numel(x), (int)blocks_x));
 //! end
-//! if not handed or not chained
     CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_split_x, cutegen_dim3(cutegen_ceil_div(pixels, 256) * PARTS, CHUNKS_X, 1), cutegen_dim3(256, 1, 1), one, 0, flags, CUTEGEN_DATA($x_type const, x), planes_x, state, (uint32_t const *)tops, (uint32_t const *)lost, (int)blocks_x, (int)N, $x_strides));
-//! end
 //! if wgmma
     struct cutegen_map map_x = rows_map(call, planes_x, CHUNKS_X * ROW, rows, BOX_P);
     struct cutegen_map map_halo = rows_map(call, planes_x, CHUNKS_X * ROW, rows, HALO > 0 ? HALO : 8);
@@ -232,11 +215,7 @@ CUTEGEN_PLAN(call)
     int64_t pitch = cutegen_ceil_div(pixels, TILE_P) * TILE_P;
     float *partial = (float *)cutegen_workspace(call, SPLITS * ROWS_K * pitch * 4);
     CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_product, cutegen_dim3(cutegen_min(tiles * SPLITS, processors), 1, 1), cutegen_dim3(384, 1, 1), one, SMEM_BYTES, flags, map_x, map_halo, map_w, partial, (float const *)unscale, (uint32_t const *)state, (int)N));
-//! if chained and hands
-    int64_t adders = cutegen_ceil_div(cutegen_ceil_div(N * PIXELS, 32) * ((C_OUT + 7) / 8), 8); // warps have eight channels
-//! else
     int64_t adders = cutegen_ceil_div(cutegen_numel(y), 256);
-//! end
     return CUTEGEN_LAUNCH_EX(call, ${kernel}_add_parts, cutegen_dim3(adders, 1, 1), cutegen_dim3(256, 1, 1), one, 0, flags, (float const *)partial, (uint32_t const *)state, (int)pitch, $args);
 //! else
     int64_t blocks = cutegen_min(tiles, processors);
@@ -264,9 +243,6 @@ CUTEGEN_PLAN(call)
     }
     return 0;
 //! end
-//! elif chained and hands
-    int64_t warps = cutegen_ceil_div(N * PIXELS, 32) * ((C_OUT + 7) / 8); // with eight channels each
-    return CUTEGEN_LAUNCH(call, ${kernel}_plain, cutegen_dim3(cutegen_ceil_div(warps, 8), 1, 1), cutegen_dim3(256, 1, 1), 0, $args);
 //! else
     return CUTEGEN_LAUNCH(call, ${kernel}_plain, cutegen_dim3(cutegen_min(cutegen_ceil_div(cutegen_numel(y), 256), 1 << 20), 1, 1), cutegen_dim3(256, 1, 1), 0, $args);
 //! end

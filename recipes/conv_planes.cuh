@@ -23,21 +23,6 @@ __device__ inline float unscale_of_x(unsigned const *state)
 {
     return power_of_two(scaled_exponent(state[0]) - 127 - TOP);
 }
-//! if chained and handed
-// For a whole warp: must everything be computed in fp32? Planes that came with x are not good enough either where their
-// largest element lies far below what their scale allows: then `state[2]` words before are 32 places for that element.
-// state[1] is 2 where weights are so different that small elements matter: then less of that is too much.
-__device__ inline bool planes_are_bad(unsigned const *state)
-{
-    constexpr int LOOSE = 5, TOO_LOOSE = 12;
-    unsigned const before = state[2], bad = state[1];
-    if (before == 0)
-        return bad != 0;
-    unsigned const top = __reduce_max_sync(~0u, state[int(threadIdx.x % 32) - int(before)]);
-    int const most = bad == 0 ? TOO_LOOSE : LOOSE;
-    return (bad & 1) != 0 || (top != 0 && int(state[0] >> 23) - TOP + 14 - int(top >> 23) > most);
-}
-//! end
 
 // The largest magnitude of a block's share of x, or of every EVERY-th 1024 elements of it, to tops[block].
 __device__ inline void largest_of(float const *x, unsigned *tops, int64_t count, int block, int blocks)
@@ -175,11 +160,7 @@ __global__ void __launch_bounds__(256)
     if (blockIdx.x == 0 && chunk == 0) {
         unsigned again = exponent_of(largest_x) != scaled_exponent(largest_x);
         for (int i = threadIdx.x; i < ROWS; i += 256)
-//! if chained and handed
-            again |= lost[i] & 1;
-//! else
             again |= lost[i];
-//! end
         if (again)
             atomicOr(&state[1], 1u);
         if (threadIdx.x == 0)
@@ -223,19 +204,9 @@ __device__ inline void split_weights($w_type const *w, uint16_t *planes, float *
     Tensor mRow = make_tensor(make_gmem_ptr(reinterpret_cast<Element *>(planes)), make_shape(Int<ROW>{}, Int<STEPS>{}, Int<ROWS>{})); // (ROW,STEPS,ROWS)
 //! if not narrow
     __shared__ unsigned tops[8], weak_ones;
-//! if chained and handed
-    __shared__ unsigned small_ones;
-//! end
     unsigned top = 0;
-//! if chained and hands
-    __shared__ float norms[8];
-    float norm = 0.0f; // the sum of magnitudes
-//! end
     for (int i = threadIdx.x; i < EACH; i += 256) {
         float const v = mW(i % TAPS, i / TAPS);
-//! if chained and hands
-        norm += fabsf(v);
-//! end
         top = cute::max(__float_as_uint(fabsf(v)), top);
         if constexpr (KEPT > 0)
             kept[i] = v; // in the order of w
@@ -243,36 +214,15 @@ __device__ inline void split_weights($w_type const *w, uint16_t *planes, float *
     top = __reduce_max_sync(~0u, top);
     if (threadIdx.x % 32 == 0)
         tops[threadIdx.x / 32] = top;
-//! if chained and hands
-    for (int i = 16; i > 0; i /= 2)
-        norm += __shfl_xor_sync(~0u, norm, i);
-    if (threadIdx.x % 32 == 0)
-        norms[threadIdx.x / 32] = norm;
-//! end
     if (threadIdx.x == 0)
         weak_ones = 0;
-//! if chained and handed
-    if (threadIdx.x == 0)
-        small_ones = 0;
-//! end
     __syncthreads();
-//! if chained and hands
-    if (threadIdx.x == 0) {
-        norm = 0.0f;
-        for (int i = 0; i < 8; ++i)
-            norm += norms[i];
-        lost[ROWS + line] = __float_as_uint(norm);
-    }
-//! end
     for (int i = 0; i < 8; ++i)
         top = cute::max(tops[i], top);
     float const scale = power_of_two(14 - (scaled_exponent(top) - 127));
     if (threadIdx.x == 0)
         unscale[line] = power_of_two(scaled_exponent(top) - 127 - 14);
     unsigned weak = 0; // so far below the largest that the low part loses bits
-//! if chained and handed
-    unsigned small = 0; // so far below it that where they are multiplied, elements are large
-//! end
 //! end
     for (int i = threadIdx.x; i < STEPS * CHANNELS; i += 256) {
         int const step = i / CHANNELS, j = i % CHANNELS, chunk = step % CHUNKS, tap = step / CHUNKS;
@@ -307,9 +257,6 @@ __device__ inline void split_weights($w_type const *w, uint16_t *planes, float *
             v = there ? mW(at, c) * scale : 0.0f;
         half_t const hi = half_t(v);
         weak += v != 0.0f && fabsf(v) < power_of_two(0);
-//! if chained and handed
-        small += v != 0.0f && fabsf(v) < power_of_two(6);
-//! end
         mRow(j, step, line) = hi;
         if constexpr (PRODUCTS == 3)
             mRow(CHANNELS + j, step, line) = half_t(v - float(hi));
@@ -317,16 +264,9 @@ __device__ inline void split_weights($w_type const *w, uint16_t *planes, float *
     }
 //! if not narrow
     atomicAdd(&weak_ones, weak);
-//! if chained and handed
-    atomicAdd(&small_ones, small);
-//! end
     __syncthreads();
     if (threadIdx.x == 0)
         lost[line] = exponent_of(top) != scaled_exponent(top) || (PRODUCTS == 3 && weak_ones * 4 > EACH);
-//! if chained and handed
-    if (threadIdx.x == 0 && PRODUCTS == 3 && small_ones * 4 > EACH)
-        lost[line] |= 2;
-//! end
 //! end
 }
 

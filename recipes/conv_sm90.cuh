@@ -65,11 +65,7 @@ __global__ void __launch_bounds__(384, 1)
     cutegen_let_next_begin();
 //! end
 //! if not narrow
-//! if chained and handed
-    bool const again = planes_are_bad(state);
-//! else
     bool const again = state[1] != 0; // the split may have lost bits that matter
-//! end
 //! if split_sums
     if (again)
         return;
@@ -192,17 +188,6 @@ __global__ void __launch_bounds__(384, 1)
 //! end
 //! if noted and not split_sums
         unsigned mine = 0; // the largest magnitude that this thread has stored
-//! end
-//! if chained and hands and not split_sums
-        unsigned bad = 0; // of what this thread has written for the convolution behind
-        int const seat = lane, seats = 32;
-//! include conv_bound
-        float const scale_of_behind = scale_behind(bound);
-        if (behind.there) {
-            zeros_behind(behind, planes_behind, blockIdx.x * 256 + threadIdx.x - 128, int64_t(gridDim.x) * 256, N);
-            if (blockIdx.x == 0 && threadIdx.x / 32 == 4)
-                tell_behind(behind, words, bound);
-        }
 //! end
         Turn<STAGES_P> at_p = {0, 0};
         Turn<STAGES_W> at_w = {0, 0};
@@ -410,19 +395,6 @@ __global__ void __launch_bounds__(384, 1)
                 }
                 asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
                 __syncwarp();
-//! if chained and hands
-                if (behind.there && k0 < C_OUT) {
-                    Place const to = place_of(pixel0 + part * 32 + lane, phase, N);
-                    float result[16];
-                    CUTE_UNROLL
-                    for (int i = 0; i < 16; ++i)
-                        result[i] = sY(i, lane, part % 2);
-                    int64_t const row = to.p < 0 ? -1 : row_behind(behind, to.n, to.p, N);
-                    hand_eight(behind, planes_behind, row, k0, result, scale_of_behind, bad);
-                    if (k0 + 8 < C_OUT)
-                        hand_eight(behind, planes_behind, row, k0 + 8, result + 8, scale_of_behind, bad);
-                }
-//! end
                 Place const to = place_of(pixel0 + part * 32, phase, N), end = place_of(pixel0 + part * 32 + 31, phase, N);
                 bool const whole = to.p >= 0 && to.p % RUN_P % 4 == 0 && end.n == to.n && end.p == to.p + 31 && to.p / RUN_P == end.p / RUN_P;
 //! if noted
@@ -650,29 +622,18 @@ __global__ void __launch_bounds__(384, 1)
                 for (int i = 0; i < 16; ++i)
                     value[i] = sY(lane, i);
                 [[maybe_unused]] int const n = to.n, p = to.p;
-//! if chained and hands
-                float result[16] = {};
-//! end
 //! if beside
                 if (part + SLOTS - 1 < PIECES * PIECE / 32)
                     bring(part + SLOTS - 1);
 //! end
                 if (p >= 0) {
-//! if beside or chained and hands
-//! if not hands or not chained
+//! if beside
                     float result[16];
-//! end
                     CUTE_UNROLL
                     for (int i = 0; i < 16; ++i) {
                         [[maybe_unused]] int const k = cute::min(k0 + i, C_OUT - 1);
                         float const acc = value[i];
-//! if beside
                         result[i] = ${kernel}_late(acc$finish_ahead);
-//! elif late
-                        result[i] = ${kernel}_late(acc$finish);
-//! else
-                        result[i] = acc;
-//! end
                     }
                     CUTE_UNROLL
                     for (int i = 0; i < 16; ++i)
@@ -701,14 +662,6 @@ __global__ void __launch_bounds__(384, 1)
                     }
 //! end
                 }
-//! if chained and hands
-                if (behind.there && k0 < C_OUT) {
-                    int64_t const row = p < 0 ? -1 : row_behind(behind, n, p, N);
-                    hand_eight(behind, planes_behind, row, k0, result, scale_of_behind, bad);
-                    if (k0 + 8 < C_OUT)
-                        hand_eight(behind, planes_behind, row, k0 + 8, result + 8, scale_of_behind, bad);
-                }
-//! end
             }
 //! end
 //! end
@@ -716,11 +669,7 @@ __global__ void __launch_bounds__(384, 1)
 //! end
             __syncwarp(); // wgmma is for whole warps
         }
-//! if chained and hands and not split_sums
-        note_top(words + behind.noted, mine);
-        if (behind.there)
-            doubt_behind(behind, words, bad);
-//! elif noted and not split_sums
+//! if noted and not split_sums
         note_top(top, mine);
 //! end
 //! if turns and not single

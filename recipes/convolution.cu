@@ -39,9 +39,6 @@
 //! fact w_there: weights lie as the product reads them
 //! fact joined: one launch before the first prepares the weights of several convolutions (compose/joined_weights.h)
 //! fact noted: a convolution behind it wants the largest magnitude of the result
-//! fact behind: x is another convolution's result, or the result is another's x, in fp32
-//! fact hands: the kernel that writes results also writes the planes of a convolution behind (compose/handed_planes.h)
-//! fact handed: the planes of x may be there
 //! fact sampled: x is so large that its largest magnitude is taken from a sample
 //!
 //! step columns: compute four results of eight rows per thread
@@ -90,10 +87,6 @@
 //!   why: Small images have fewer tiles than the GPU has processors; a kernel behind adds the parts, in a fixed order.
 //!   when: few_tiles
 //!   needs: wgmma
-//! step chained: let the kernel that makes results write the planes of the convolution behind
-//!   why: One launch less for that convolution, which need not read the results to bring them into planes.
-//!   when: behind and hopper
-//!   likely: never
 //! step overlap: launch each kernel while the one before ends
 //!   why: Programmatic dependent launch hides launch latency and barrier set-up.
 //!   when: not one_tap
@@ -109,10 +102,6 @@ constexpr int TAPS_D = $taps_d, TAPS_H = $taps_h, TAPS_W = $taps_w; // the filte
 constexpr int STRIDE_D = $stride_d, STRIDE_H = $stride_h, STRIDE_W = $stride_w;
 constexpr int PAD_D = $pad_d, PAD_H = $pad_h, PAD_W = $pad_w;
 constexpr int STEP_D = $step_d, STEP_H = $step_h, STEP_W = $step_w; // dilation
-//! if not tensor and chained and hands
-constexpr int ROWS = (C_OUT + 255) / 256; // blocks of the launch that prepares
-constexpr int64_t WEIGHTS_BYTES = (C_OUT * 4 + 255) / 256 * 256; // what it writes
-//! end
 //! if direct
 
 //! include conv_direct
@@ -152,9 +141,7 @@ constexpr int CHUNKS = C_EACH / CHANNELS; // that a result needs: those of its g
 constexpr int CHUNKS = CHUNKS_X; // that a result needs
 //! end
 constexpr int STEPS = TAPS_D * TAPS_H * WALK_TAPS_W * CHUNKS; // rows of an output channel's weights
-//! if joined and chained and hands
-constexpr int64_t WEIGHTS_BYTES = (int64_t(ROWS) * (STEPS * ROW * 2 + 12) + 255) / 256 * 256; // planes, three numbers for each line
-//! elif joined
+//! if joined
 constexpr int64_t WEIGHTS_BYTES = (int64_t(ROWS) * (STEPS * ROW * 2 + 8) + 255) / 256 * 256; // planes, two numbers for each line
 //! end
 //! if sampled
@@ -184,9 +171,6 @@ constexpr int TILE_P = 128; // pixels
 using namespace cute;
 
 //! include conv_finish
-//! if chained and hands
-//! include conv_handed
-//! end
 //! if columns
 //! include conv_depthwise
 //! else

@@ -117,8 +117,8 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
         sweep conv env GENERATE="$generated" CHAINS=1 ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build 12 5 1
         sweep conv env GENERATE="$generated" DEEP=1 ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build 20 "$((seed + 7))" 1
         sweep conv env GENERATE="$generated" DEEP=1 BASELINE=strict ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build 10 "$((seed + 8))" 1
-        sweep conv env GENERATE="$PWD/tests/expert/conv_layers.py" BASELINE=strict ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build 20 1 1
-        sweep conv env GENERATE="$PWD/tests/expert/conv_layers.py" ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build 20 1 1
+        sweep conv env GENERATE="$PWD/tests/expert/conv_layers.py" BASELINE=strict ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build 18 1 1
+        sweep conv env GENERATE="$PWD/tests/expert/conv_layers.py" ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build 18 1 1
         sweep conv env GENERATE="$generated" LAST=1 ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build 30 "$((seed + 5))" 1
         sweep conv env GENERATE="$generated" LAST=many ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build 10 "$((seed + 6))" 1
         ;;

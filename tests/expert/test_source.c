@@ -310,46 +310,6 @@ static void weights_of_several_convolutions_are_prepared_by_one_launch(void **st
     }
 }
 
-/* The plan has its sizes; the one behind launches what brings x into planes only if none came. */
-static void a_convolution_writes_the_planes_of_the_one_behind(void **state)
-{
-    static const struct {
-        const char *task, *has[6];
-    } rows[] = {
-        {"conv_pair@sm_90a",
-         {"struct Handed behind1 = {1, 32, 128, (int)tops, 0, 0,",
-          "state + 128, (int)tops, 0, behind1, planes2,",
-          "ready2 = {weights2, state + 64, state + 96, state + 32, 32, planes2};",
-          "if (!ready->planes)", "zeros_behind(behind, planes_behind, ",
-          "bool const again = planes_are_bad(state);"}},
-        {"conv_pair_last@sm_90a", {NULL}}, /* 16 bits that lie channels last have no planes */
-        {"two_convs@sm_90a", {NULL}},
-    };
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct bench b;
-        struct text source, next = {NULL, 0};
-        const char *change;
-        bool hands = false;
-
-        bench_open(&b, rows[i].task);
-        source = bench_synthesize(&b);
-        for (b.steps = b.replied; !hands && (next = bench_step(&b, source, &change)).data;
-             b.steps = b.replied) {
-            hands = strstr(change, "write the planes of the convolution behind") != NULL;
-            assert_true(hands || !strstr(next.data, "struct Handed"));
-            bench_remember(&b, change, "pass");
-            source = next;
-        }
-        assert_int_equal(hands, rows[i].has[0] != NULL);
-        for (int k = 0; k < 6 && rows[i].has[k]; k++)
-            if (!strstr(source.data, rows[i].has[k]))
-                fail_msg("%s: no '%s' in:\n%s", rows[i].task, rows[i].has[k], source.data);
-        bench_close(&b);
-    }
-}
-
 /* Where nothing but attention reads what products make, they write it split, and nothing splits it
  * again: rows that share a scale must be of one batch. */
 static void products_write_what_attention_reads(void **state)
@@ -481,7 +441,6 @@ int main(void)
         cmocka_unit_test(several_products_are_parts_of_one_file),
         cmocka_unit_test(weights_of_several_convolutions_are_prepared_by_one_launch),
         cmocka_unit_test(products_write_what_attention_reads),
-        cmocka_unit_test(a_convolution_writes_the_planes_of_the_one_behind),
         cmocka_unit_test(attention_refuses_calls_it_was_not_written_for),
         cmocka_unit_test(a_prompt_gets_a_worked_example_for_any_task),
         cmocka_unit_test(another_operator_is_the_example_where_the_nearest_would_be_the_answer),

@@ -3,7 +3,6 @@
 #include "expert/compose/joined_weights.h"
 
 #include "base/text.h"
-#include "expert/compose/handed_planes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +19,8 @@ static const struct scope *scope_of(const struct joined *j, int part)
     return j->p->at[j->p->at[part].form].match.scope;
 }
 
-int joined_from(const struct joined *j, int part, const char *what)
+/* The tensor that a part reads as its "x_index" or "w_index": as part.from says it. */
+static int from_of(const struct joined *j, int part, const char *what)
 {
     const char *index = scope_get(scope_of(j, part), what);
 
@@ -48,9 +48,11 @@ static bool is_narrow(const struct joined *j, int part)
     return scope_has(scope_of(j, part), "narrow");
 }
 
-int joined_maker(const struct joined *j, int from)
+/* The convolution whose largest magnitude is that of a part's x, or bounds it; or -1. Maxima over
+ * windows have no other elements. */
+static int maker_of(const struct joined *j, int part)
 {
-    int maker = -1 - from;
+    int maker = -1 - from_of(j, part, "x_index");
 
     for (; maker >= 0; maker = -1 - j->p->at[maker].from[0]) {
         const struct match *m = &j->p->at[j->p->at[maker].form].match;
@@ -63,11 +65,11 @@ int joined_maker(const struct joined *j, int from)
     return -1;
 }
 
-bool joined_is_ready(const struct joined *j, int part)
+/* Is the largest magnitude of a part's x there before its first launch, or not needed? */
+static bool is_ready(const struct joined *j, int part)
 {
-    return is_narrow(j, part) || joined_maker(j, joined_from(j, part, "x_index")) >= 0 ||
-           (j->x_part >= 0 &&
-            joined_from(j, part, "x_index") == joined_from(j, j->x_part, "x_index"));
+    return is_narrow(j, part) || maker_of(j, part) >= 0 ||
+           (j->x_part >= 0 && from_of(j, part, "x_index") == from_of(j, j->x_part, "x_index"));
 }
 
 void joined_find(const struct parts *p, const struct recipe *recipes, const unsigned *steps,
@@ -80,43 +82,25 @@ void joined_find(const struct parts *p, const struct recipe *recipes, const unsi
         if (p->at[i].form == i)
             j->has_form[i] = has_planes(&p->at[i], &recipes[i], steps[i]);
     for (int i = 0; i < p->count; i++)
-        if (j->has_form[p->at[i].form] && joined_from(j, i, "w_index") < 0)
+        if (j->has_form[p->at[i].form] && from_of(j, i, "w_index") < 0)
             j->has_form[p->at[i].form] = false; /* weights that a part computes */
-    handed_norms(j, recipes, steps);
     for (int form = 0; form < p->count; form++)
         for (int i = form; i < p->count; i++)
-            if ((j->has_form[form] || j->has_norms[form]) && p->at[i].form == form) {
+            if (j->has_form[form] && p->at[i].form == form) {
                 j->at[j->count++] = i;
-                if (j->has_form[form] && !is_narrow(j, i) && joined_from(j, i, "x_index") >= 0 &&
+                if (!is_narrow(j, i) && from_of(j, i, "x_index") >= 0 &&
                     (j->x_part < 0 || i < j->x_part))
                     j->x_part = i;
             }
     for (int k = 0; k < j->count; k++) {
-        int maker =
-            is_narrow(j, j->at[k]) ? -1 : joined_maker(j, joined_from(j, j->at[k], "x_index"));
+        int maker = is_narrow(j, j->at[k]) ? -1 : maker_of(j, j->at[k]);
 
-        ready += joined_is_ready(j, j->at[k]);
+        ready += is_ready(j, j->at[k]);
         if (maker >= 0)
             j->notes[p->at[maker].form] = true;
     }
     if (j->count < 2 || ready == 0) /* there would be more launches */
         *j = (struct joined){.p = p, .x_part = -1};
-    handed_find(j, recipes, steps);
-}
-
-int joined_state(int part)
-{
-    return STATE_WORDS * part;
-}
-
-int joined_noted(int part)
-{
-    return STATE_WORDS * part + NOTED;
-}
-
-int joined_words(const struct joined *j)
-{
-    return STATE_WORDS * j->p->count;
 }
 
 const struct scope *joined_scope(const struct joined *j, int form, struct arena *a)
@@ -129,15 +113,13 @@ const struct scope *joined_scope(const struct joined *j, int form, struct arena 
     s = scope_new(a, plain);
     if (j->has_form[form])
         scope_fact(s, "joined");
-    if (j->notes[form])
+    if (j->notes[form]) {
         scope_fact(s, "noted");
-    if (j->notes[form] && !j->hands[form]) {
         scope_set(s, "params", "%s, unsigned *top", scope_get(plain, "params"));
         scope_set(s, "names", "%s, top", scope_get(plain, "names"));
         scope_set(s, "args", "%s, ((struct pooled_call *)call)->ready.noted",
                   scope_get(plain, "args"));
     }
-    handed_scope(j, form, s);
     return s;
 }
 
@@ -281,20 +263,14 @@ void joined_put_type(const struct joined *j, struct buf *out)
                       "    uint32_t *state;      // zeros\n"
                       "    uint32_t *noted;      // zeros: 32 places for what it makes\n"
                       "    const uint32_t *tops; // among them is the largest magnitude of its x\n"
-                      "    int tops_count;       // 0: nothing has looked for it\n");
-    if (j->hands_some)
-        buf_puts(out, "    void *planes;         // of its x, or 0\n"
-                      "    struct Handed behind; // of the convolution that reads its result\n"
-                      "    uint16_t *planes_behind;\n"
-                      "    uint32_t *words;\n");
-    if (j->count)
-        buf_puts(out, "};\n\n");
+                      "    int tops_count;       // 0: nothing has looked for it\n"
+                      "};\n\n");
 }
 
 /* The launch relies on sizes that the parts check. */
 static void put_checks(const struct joined *j, int k, struct buf *out)
 {
-    int part = j->at[k], w = joined_from(j, part, "w_index");
+    int part = j->at[k], w = from_of(j, part, "w_index");
     const struct tensor *t =
         &j->p->at[part].g->in[strtol(scope_get(scope_of(j, part), "w_index"), NULL, 10)];
 
@@ -320,7 +296,7 @@ static void put_launch(const struct joined *j, int start, struct buf *out)
     if (first)
         buf_puts(out, ", state");
     if (looks) {
-        int x = joined_from(j, j->x_part, "x_index");
+        int x = from_of(j, j->x_part, "x_index");
 
         buf_printf(out,
                    ", CUTEGEN_DATA(float const, &call->in[%d]), cutegen_numel(&call->in[%d]), "
@@ -329,29 +305,8 @@ static void put_launch(const struct joined *j, int start, struct buf *out)
     }
     for (int k = start; k < end_of(j, start); k++)
         buf_printf(out, ", CUTEGEN_DATA(%s const, &call->in[%d])", type_of(j, j->at[k]),
-                   joined_from(j, j->at[k], "w_index"));
+                   from_of(j, j->at[k], "w_index"));
     buf_puts(out, "));\n");
-}
-
-/* Of one piece where places in both are counted from the start of `state`. */
-static void put_memory(const struct joined *j, struct buf *out)
-{
-    const char *tops = j->x_part >= 0 ? " + tops" : "";
-    int first = j->at[0] + 1;
-
-    if (j->hands_some)
-        buf_printf(out,
-                   "    int64_t state_bytes = cutegen_round_up((%d%s) * 4, 256);\n"
-                   "    uint32_t *state = (uint32_t *)cutegen_workspace(call, state_bytes + "
-                   "weights_bytes);\n"
-                   "    unsigned char *weights%d = (unsigned char *)state + state_bytes;\n",
-                   joined_words(j), tops, first);
-    else
-        buf_printf(out,
-                   "    uint32_t *state = (uint32_t *)cutegen_workspace(call, (%d%s) * 4);\n"
-                   "    unsigned char *weights%d = (unsigned char *)cutegen_workspace(call, "
-                   "weights_bytes);\n",
-                   joined_words(j), tops, first);
 }
 
 void joined_put_launches(const struct joined *j, struct buf *out)
@@ -365,7 +320,7 @@ void joined_put_launches(const struct joined *j, struct buf *out)
         buf_printf(out, "    weights_bytes += %d * WEIGHTS_BYTES%s;\n", run_of(j, k),
                    suffix_of(j, j->at[k]));
     if (j->x_part >= 0) {
-        int x = joined_from(j, j->x_part, "x_index");
+        int x = from_of(j, j->x_part, "x_index");
 
         buf_printf(out,
                    "    CUTEGEN_REQUIRE(call, cutegen_aligned(&call->in[%d], 16), "
@@ -374,7 +329,11 @@ void joined_put_launches(const struct joined *j, struct buf *out)
                    "cutegen_ceil_div(cutegen_numel(&call->in[%d]), 1024 * EVERY%s));\n",
                    x, x, x, suffix_of(j, j->x_part));
     }
-    put_memory(j, out);
+    buf_printf(out,
+               "    uint32_t *state = (uint32_t *)cutegen_workspace(call, (%d%s) * 4);\n"
+               "    unsigned char *weights%d = (unsigned char *)cutegen_workspace(call, "
+               "weights_bytes);\n",
+               STATE_WORDS * j->p->count, j->x_part >= 0 ? " + tops" : "", j->at[0] + 1);
     for (int k = 1; k < j->count; k++)
         buf_printf(out, "    unsigned char *weights%d = weights%d + WEIGHTS_BYTES%s;\n",
                    j->at[k] + 1, j->at[k - 1] + 1, suffix_of(j, j->at[k - 1]));
@@ -391,8 +350,8 @@ void joined_put_ready(const struct joined *j, int part, struct buf *out)
         return;
     for (int k = 0; k < j->count; k++)
         mine = mine || j->at[k] == part;
-    looked = mine && !is_narrow(j, part) && joined_is_ready(j, part);
-    maker = looked ? joined_maker(j, joined_from(j, part, "x_index")) : -1;
+    looked = mine && !is_narrow(j, part) && is_ready(j, part);
+    maker = looked ? maker_of(j, part) : -1;
     buf_printf(out, "    struct ready_part ready%d = {", part + 1);
     if (mine)
         buf_printf(out, "weights%d, ", part + 1);
@@ -400,11 +359,9 @@ void joined_put_ready(const struct joined *j, int part, struct buf *out)
         buf_puts(out, "0, ");
     buf_printf(out, "state + %d, state + %d, ", STATE_WORDS * part, STATE_WORDS * part + NOTED);
     if (maker >= 0)
-        buf_printf(out, "state + %d, 32", joined_noted(maker));
+        buf_printf(out, "state + %d, 32};\n", STATE_WORDS * maker + NOTED);
     else if (looked)
-        buf_printf(out, "state + %d, (int)tops", joined_words(j));
+        buf_printf(out, "state + %d, (int)tops};\n", STATE_WORDS * j->p->count);
     else
-        buf_puts(out, "0, 0");
-    handed_put_ready(j, part, out);
-    buf_puts(out, "};\n");
+        buf_puts(out, "0, 0};\n");
 }

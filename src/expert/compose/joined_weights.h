@@ -22,18 +22,14 @@
 
 struct joined {
     const struct parts *p;
-    int count;                 /* of convolutions; 0: nothing is joined */
-    int at[PARTS_MAX];         /* the parts, those of a form together */
-    bool has_form[PARTS_MAX];  /* a form whose parts are joined */
-    bool has_norms[PARTS_MAX]; /* a form without planes, of whose weights the launch makes norms */
-    bool notes[PARTS_MAX];     /* a form that says the largest magnitude of what it makes */
+    int count;                /* of convolutions; 0: nothing is joined */
+    int at[PARTS_MAX];        /* the parts, those of a form together */
+    bool has_form[PARTS_MAX]; /* a form whose parts are joined */
+    bool notes[PARTS_MAX];    /* a form that says the largest magnitude of what it makes */
     /* of a form's names at file scope; several forms have namespaces */
     const char *suffix[PARTS_MAX];
     bool spaces;
     int x_part; /* whose x the launch looks at, or -1 */
-    /* Planes that a part writes for another (handed_planes.h): which, plus one, or 0; the forms. */
-    int reader[PARTS_MAX], writer[PARTS_MAX];
-    bool hands[PARTS_MAX], handed[PARTS_MAX], hands_some;
 };
 
 /* Which parts are joined; steps[i] are those of form i. */
@@ -50,16 +46,5 @@ void joined_put_ready(const struct joined *j, int part, struct buf *out);
 
 /* Is the step of this name among these? */
 bool joined_has_step(const struct recipe *r, unsigned steps, const char *name);
-/* The tensor that a part reads as its "x_index" or "w_index": as part.from says it. */
-int joined_from(const struct joined *j, int part, const char *what);
-/* The convolution whose largest magnitude is that of a tensor, or bounds it; or -1. Maxima over
- * windows have no other elements. */
-int joined_maker(const struct joined *j, int from);
-/* Is the largest magnitude of a part's x there before its first launch, or not needed? */
-bool joined_is_ready(const struct joined *j, int part);
-/* Places in `state`: of a part; of the largest magnitude of its result; behind those of parts. */
-int joined_state(int part);
-int joined_noted(int part);
-int joined_words(const struct joined *j);
 
 #endif

@@ -14,7 +14,6 @@
 #include "base/buf.h"
 #include "expert/compose/attention_parts.h"
 #include "expert/compose/format_source.h"
-#include "expert/compose/handed_planes.h"
 #include "expert/compose/joined_weights.h"
 #include "expert/compose/launch_order.h"
 #include "expert/compose/part_table.h"
@@ -55,8 +54,6 @@ bool chain_open(const struct parts *p, struct arena *a, struct chain **out, unsi
 
         if (p->at[i].form != i)
             continue;
-        if (handed_may(p, i))
-            scope_fact(m->scope, "behind");
         if (!recipe_load(m->recipe, a, &c->recipe[i], err) ||
             !recipe_steps(&c->recipe[i], m->scope, &c->possible[i], err) ||
             !recipe_likely(&c->recipe[i], m->scope, &c->likely[i], err))
@@ -525,7 +522,6 @@ static void put_part(struct file *f, int i)
     for (int k = 0; k < part->g->in_count; k++)
         buf_printf(&f->out, "%s%s", k ? ", " : "", part_tensor(f->c->p, part->from[k], f->a));
     buf_puts(&f->out, "};\n");
-    handed_put_planes(&f->joined, i, f->a, &f->out);
     joined_put_ready(&f->joined, i, &f->out);
     attention_parts_put_part(f->c->parts, i, &f->out);
     part_table_put_mark(i, &f->out);
@@ -538,10 +534,8 @@ static void put_part(struct file *f, int i)
     else if (f->c->parts->count)
         buf_puts(&f->out, ", 0");
     buf_puts(&f->out, last ? ");\n" : "));\n");
-    if (last)
-        return;
-    put_release(f, i);
-    handed_put_release(&f->joined, i, &f->out);
+    if (!last)
+        put_release(f, i);
 }
 
 static void put_pool(struct file *f)
@@ -715,7 +709,6 @@ bool chain_compose(const struct chain *c, unsigned steps, bool overlap, bool pla
             put(&f, f.s[i].head);
     attention_parts_put_types(c->parts, &f.out);
     buf_puts(&f.out, "\n");
-    handed_put_type(&f.joined, &f.out);
     put_device(&f);
     put_host(&f);
     ok = !f.out.overflowed;

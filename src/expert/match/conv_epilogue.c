@@ -202,42 +202,11 @@ static void fill_beside(struct conv *q, struct scope *s, const struct conv_leaf 
     scope_set(item, "value", "%s", expr_value_type(leaf->node->t.dtype));
 }
 
-/* Does what follows take its largest magnitude, or nearly, where all that it reads is largest or
- * smallest? Then it can be bounded before a sum is known. It has one tensor beside at most. */
-static bool is_bounded(const struct conv *q, int others)
-{
-    static const char *const ops[] = {
-        "aten.add",        "aten.sub",         "aten.rsub",     "aten.mul",
-        "aten.neg",        "aten.abs",         "aten.relu",     "aten.relu6",
-        "aten.leaky_relu", "aten.prelu",       "aten.elu",      "aten._prelu_kernel",
-        "aten.selu",       "aten.celu",        "aten.gelu",     "aten.silu",
-        "aten.mish",       "aten.softplus",    "aten.hardtanh", "aten.hardswish",
-        "aten.sigmoid",    "aten.hardsigmoid", "aten.tanh",     "aten.clamp",
-        "aten.clamp_min",  "aten.clamp_max",   "aten.maximum",  "aten.minimum",
-    };
-
-    for (int i = 0; i < q->g->count; i++) {
-        const struct node *n = &q->g->nodes[i];
-        bool known = !q->seen[i] || n == q->node || leaf_of(q, n) || q->special[i] || n->value ||
-                     graph_reshapes(n) || strcmp(n->op, "input") == 0;
-
-        for (size_t k = 0; k < ARRAY_LEN(ops); k++)
-            known = known || graph_op_is(n, ops[k]);
-        if (!known)
-            return false;
-    }
-    for (int i = 0; i < q->leaf_count; i++)
-        if (!is_column(&q->leaves[i]) && strcmp(q->leaves[i].node->t.dtype, "f32") != 0)
-            return false;
-    return others <= 1;
-}
-
 bool conv_fill_epilogue(struct conv *q, struct scope *s, struct match *out)
 {
     const struct node *root = graph_node(q->g, q->g->result[0]), *end = early_end(q);
-    const char *params = "float acc", *finish = "", *ahead = "", *early = "", *columns = params,
-               *bound = "";
-    int far = 0, others = 0;
+    const char *params = "float acc", *finish = "", *ahead = "", *early = "", *columns = params;
+    int far = 0;
 
     for (int i = 0; i < q->leaf_count; i++) {
         const struct conv_leaf *leaf = &q->leaves[i];
@@ -250,12 +219,6 @@ bool conv_fill_epilogue(struct conv *q, struct scope *s, struct match *out)
         ahead = moves ? arena_printf(q->a, "%s, %s_at[part %% SLOTS][i]", ahead, name)
                       : arena_printf(q->a, "%s%s", ahead, at);
         far += moves;
-        bound = is_column(leaf) ? arena_printf(q->a, "%s%s", bound, at)
-                                : arena_printf(q->a, "%s, beside", bound);
-        if (!is_column(leaf)) {
-            scope_set(s, "beside_input", "%d", leaf->input);
-            others++;
-        }
         if (moves)
             fill_beside(q, s, leaf);
         if (!is_column(leaf))
@@ -266,9 +229,6 @@ bool conv_fill_epilogue(struct conv *q, struct scope *s, struct match *out)
     }
     if (!fill_body(q, s, "finish", q->node, root, out))
         return false;
-    if (is_bounded(q, others))
-        scope_fact(s, "bounded");
-    scope_set(s, "finish_bound", "%s", bound);
     if (strcmp(scope_get(s, "finish_body"), "return acc;") == 0)
         return true;
     scope_fact(s, "epilogue");

@@ -644,10 +644,8 @@ static bool fill(struct conv *q, struct match *out)
 
 bool match_convolution(const struct graph *g, struct arena *a, struct match *out)
 {
-    static const char *const taken[] = {
-        "x",     "w",     "y",      "N",    "n",    "k",     "p",      "sum",
-        "acc",   "state", "mine",   "top",  "tops", "ready", "behind", "planes_behind",
-        "words", "bound", "beside", "most", "seat", "seats", "corner", "bad"};
+    static const char *const taken[] = {"x",   "w",   "y",     "N",    "n",   "k",    "p",
+                                        "sum", "acc", "state", "mine", "top", "tops", "ready"};
     struct conv *q = arena_alloc(a, sizeof(*q));
 
     q->g = g;
