@@ -207,6 +207,7 @@ class Analysis:
             return "other", "forward writes into views of tensors, which the graph does not show exactly"
         total = max(self.flops_written(), 1.0)
         thin = ""
+        smaller: dict[str, list[tuple[float, str]]] = {}  # products of less than a tenth, by class
         for number, node in self.graph.operators():
             attention = attention_sizes(self.nodes, node)
             if attention:
@@ -215,10 +216,15 @@ class Analysis:
                     f"{node.op}: {attention[0]} heads, {attention[1]} queries x {attention[2]} keys of {attention[3]}",
                 )
             sizes = product_sizes(self.nodes, node)
-            if not sizes or 2.0 * math.prod(sizes) < 0.1 * total:
+            if not sizes:
                 continue
             batch, m, n, k = sizes
             text = f"{node.op}: {f'{batch} x ' if batch > 1 else ''}({m} x {k}) by ({k} x {n})"
+            flops = 2.0 * math.prod(sizes)
+            if flops < 0.1 * total:
+                if min(m, n) > 1 and self.product_macs(number) > batch * m * n:
+                    smaller.setdefault("convolution" if node.name in CONVOLUTIONS else "gemm", []).append((flops, text))
+                continue
             if self._is_attention(number):
                 return "attention", f"{text}, a softmax, and a product of it"
             if self.product_macs(number) <= batch * m * n and k > 1:
@@ -226,6 +232,9 @@ class Analysis:
             if min(m, n) > 1:
                 return "convolution" if node.name in CONVOLUTIONS else "gemm", text
             thin = f"{text}: one row or column, so every result is a dot product"
+        for kind, found in smaller.items():
+            if sum(flops for flops, _ in found) >= 0.5 * total:
+                return kind, f"{len(found)} of them, the largest {max(found)[1]}"
         if thin:
             return "reduction", thin
         return self._light_class()
