@@ -65,6 +65,7 @@ class Rules:
     operators: int
     compute: torch.dtype  # sums are made in this type: float32 for 16-bit types
     tf32: bool = False  # factors of float32 products may be TF32
+    short: bool = False  # those of the reference are, on a GPU
     computes: tuple[torch.dtype, ...] = ()  # `compute` of each output, where they differ
 
     def of(self, output: int) -> Rules:
@@ -72,6 +73,10 @@ class Rules:
 
     def strict(self) -> Rules:
         return replace(self, tf32=False)
+
+    def as_fp32(self, reference: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
+        """What tells fp32 from TF32 beside the truth; errors of TF32 excuse nothing."""
+        return truth.to(device=reference.device, dtype=reference.dtype) if self.short else reference
 
     def roundoff(self, dtype: torch.dtype) -> float:
         return TF32 if self.tf32 and dtype == torch.float32 else ROUNDOFF[dtype]
@@ -235,6 +240,7 @@ def _class_of(
     if not rules.tf32 or got.dtype != torch.float32:
         return class_name(got.dtype)
     limits = limits_of(got.dtype, rules.strict())
+    reference = rules.as_fp32(reference, truth)
     found = judge(got.numel(), got.dtype, measure_quickly(got, reference, truth, limits), limits)
     if found["beyond"] or found["imprecise"]:
         known = noise(strict=True) if noise else None

@@ -169,11 +169,12 @@ class Tally:
             one = measure(got, reference, truth, self.limits, noise[0])
         _add_sums(self.sums, one)
         if self.strict is not None:
+            like = self.rules.as_fp32(reference, truth)
             _add_sums(
                 self.strict_sums,
-                measure_quickly(got, reference, truth, self.strict)
+                measure_quickly(got, like, truth, self.strict)
                 if noise is None
-                else measure(got, reference, truth, self.strict, noise[1]),
+                else measure(got, like, truth, self.strict, noise[1]),
             )
         if one.beyond:
             excess = one.excess.reshape(got.shape)

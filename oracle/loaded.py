@@ -124,6 +124,7 @@ class Loaded:
         self.rules.tf32 = self.analysis.classify()[0] in ("gemm", "convolution", "attention") and (
             (products and self.analysis.has_product()) or (convolutions and self.analysis.has_convolution())
         )
+        self.rules.short = self.rules.tf32 and self.device.type == "cuda"
         self._find_domains(model, first, results)
         self._find_zero_rows(model, first, results)
         self._find_ties(model, first)
@@ -502,7 +503,7 @@ class Loaded:
         full.known = self._known_in_full(full.graph)
         full.of_sizes = sizes.annotate(full.task, self.fixed, full.values, full.graph, FIRST_SEED)
         full.analysis = Analysis(full.graph, full.known)
-        full.rules = dataclasses.replace(full.analysis.rules(), tf32=self.rules.tf32)
+        full.rules = dataclasses.replace(full.analysis.rules(), tf32=self.rules.tf32, short=self.rules.short)
         return full
 
 

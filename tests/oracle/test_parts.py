@@ -17,10 +17,11 @@ from client import model  # noqa: E402
 from meter import Meter  # noqa: E402
 
 from oracle import compare_parts, ends, fingerprint  # noqa: E402
-from oracle.compare import passes  # noqa: E402
+from oracle.compare import Rules, compare_output, passes  # noqa: E402
 from oracle.draw import redraw  # noqa: E402
 from oracle.facts import Known  # noqa: E402
 from oracle.fault import Fault, no_memory  # noqa: E402
+from oracle.noise import to_tf32  # noqa: E402
 from oracle.session import Session  # noqa: E402
 
 ROOM = 1 << 18
@@ -244,6 +245,19 @@ class Parts(unittest.TestCase):
         refused = no_memory("it needs 100 GB", 100 << 30, 79 << 30, 80 << 30)
         self.assertEqual(refused.kind, "memory")
         self.assertIn("84.8 of 85.9 GB are free", refused.text)
+
+    def test_a_reference_in_tf32_makes_no_other_result_fp32(self) -> None:
+        """On a GPU the reference itself has such factors: its errors do not excuse those of a kernel."""
+        torch.manual_seed(5)
+        a, b = torch.randn(48, 256), torch.randn(256, 40)
+        truth = a.double() @ b.double()
+        short = (to_tf32(a).double() @ to_tf32(b).double()).float()
+        rules = Rules(256, 1, torch.float32, tf32=True, short=True)
+        for got, wanted in ((short, "TF32-class"), (a @ b, "fp32")):
+            self.assertEqual(compare_output("y", got, short, truth, rules)["class"], wanted)
+            tally = compare_parts.Tally("y", torch.float32, got.numel(), rules)
+            tally._add_floating(0, got, short, truth, None)
+            self.assertEqual(tally.comparison()["class"], wanted)
 
     def test_a_session_that_rests_holds_no_buffer_and_draws_again(self) -> None:
         one = self.session(self.LARGE, room=8 << 20)
