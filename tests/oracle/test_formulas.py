@@ -25,6 +25,8 @@ from oracle import (
     ties,  # noqa: E402
 )
 from oracle import formulas_special as special  # noqa: E402
+from oracle.describe import Analysis  # noqa: E402
+from oracle.facts import Known  # noqa: E402
 from oracle.graph import Graph, Tracer  # noqa: E402
 
 
@@ -507,6 +509,16 @@ class Ties(unittest.TestCase):
 
 
 class NamesTest(unittest.TestCase):
+    def test_many_small_convolutions_are_the_class_of_their_network(self) -> None:
+        """Each has less than a tenth of the work, all together most of it."""
+        a, w = torch.rand(2, 8, 16, 16), torch.rand(8, 8, 3, 3)
+        with torch.no_grad(), Tracer([a, w]) as tracer:
+            made = a
+            for _ in range(12):
+                made = torch.nn.functional.conv2d(made, w, padding=1).relu().softmax(1)
+        graph = Graph(tracer.nodes, 2, [tracer.node_of(made)], tracer.exact, tracer.mutated)
+        self.assertEqual(Analysis(graph, [Known(), Known()]).classify()[0], "convolution")
+
     def test_a_batch_norm_of_cudnn_is_described_as_any(self) -> None:
         """On a GPU PyTorch calls another operator; a kernel built elsewhere must be found there."""
         x, c = torch.empty(2, 4, 8, 8, device="meta"), torch.empty(4, device="meta")
