@@ -81,7 +81,7 @@ __device__ inline int doubtful_quarters(int4 const *guard_a, int4 const *guard_b
 
 // Rows that are not doubtful beside the worst of all columns need not be looked at tile by tile: a bit for each 32, of the
 // first NOTED. False: none is.
-constexpr int NOTED = 8192;
+constexpr int NOTED = 1 << 16; // 8 KiB
 __device__ inline bool note_rows(unsigned *noted, int32_t const *guard_a, int32_t const *guard_b, int count_a, int count_b, int rows, int K)
 {
     __shared__ int worst[3], any;
