@@ -49,6 +49,14 @@ def _softmax(x: Any, dim: int, half: bool = False, dtype: Any = None) -> Any:
     return e / e.sum(dim, keepdim=True)
 
 
+def _safe_softmax(x: Any, dim: int, dtype: Any = None) -> Any:
+    """Zeros where everything is masked."""
+    top = x.amax(dim, keepdim=True)
+    masked = top == -math.inf
+    e = torch.where(masked, 0.0, torch.exp(x - torch.where(masked, 0.0, top)))
+    return e / torch.where(masked, 1.0, e.sum(dim, keepdim=True))
+
+
 def _log_softmax(x: Any, dim: int, half: bool = False) -> Any:
     if x.dim() == 0:
         return torch.zeros_like(x)
@@ -464,6 +472,7 @@ BODIES: dict[str, Callable[..., Any]] = {
     "index_put": formulas_scatter.index_put,
     "_index_put_impl": formulas_scatter.index_put,
     "_softmax": _softmax,
+    "_safe_softmax": _safe_softmax,
     "_log_softmax": _log_softmax,
     "logsumexp": _logsumexp,
     "native_layer_norm": _layer_norm,

@@ -509,6 +509,13 @@ class Ties(unittest.TestCase):
 
 
 class NamesTest(unittest.TestCase):
+    @unittest.skipUnless(hasattr(torch.ops.aten, "_safe_softmax"), "this PyTorch has none")
+    def test_a_safe_softmax_has_zeros_where_everything_is_masked(self) -> None:
+        x = torch.randn(3, 5, 7)
+        x[1, 2] = x[0, :4, 3] = -math.inf
+        made = primitives.BODIES["_safe_softmax"](x, -1)
+        self.assertTrue(torch.allclose(made, torch.ops.aten._safe_softmax.default(x, -1)))
+
     def test_many_small_convolutions_are_the_class_of_their_network(self) -> None:
         """Each has less than a tenth of the work, all together most of it."""
         a, w = torch.rand(2, 8, 16, 16), torch.rand(8, 8, 3, 3)
