@@ -2,7 +2,7 @@
 # run.sh - all tests: format, lint, clang's warnings, then every test in release and under sanitizers.
 #
 # What no test waits for (lint, the other builds) is done beside the release tests, at the lowest priority: there is
-# always a test that waits. The sanitizer's tests begin beside the last ones. Tests that want a warm server and are not about it share one ($CUTEGEN_TEST_RUNTIME).
+# always a test that waits. Tests that want a warm server and are not about it share one ($CUTEGEN_TEST_RUNTIME).
 # Each step counts as one or more tests; the last line is `N passed, N failed`.
 # Logs: build/*/meson-logs/. Called by `make test`, after set-up.
 set -uo pipefail
@@ -39,23 +39,16 @@ compile()
     ninja -C "$1" >"$1/compile.log" 2>&1 || { grep -E 'error|warning|FAILED' "$1/compile.log" | head -20; return 1; }
 }
 
-# Runs Meson's tests; their log is for count_tests.
+# Runs Meson's tests and adds its counts to ours.
 run_tests()
 {
-    local dir=$1
+    local dir=$1 log=$1/meson-logs/testlog.json name before=$failed rc
     shift
-    rm -f "$dir/meson-logs/testlog.json"
+    rm -f "$log"
     export CUTEGEN_TEST_RUNTIME=$shared/${dir##*/} CUTEGEN_TEST_CLUSTER=$shared/postgres
     "$MESON" test -C "$dir" --no-rebuild --print-errorlogs "$@" | grep --line-buffered -vE '^(ninja:|$)'
-    echo "${PIPESTATUS[0]}" >"$dir/tests.rc"
+    rc=${PIPESTATUS[0]}
     CUTEGEN_RUNTIME=$CUTEGEN_TEST_RUNTIME "$dir/src/cutegen" server stop >/dev/null 2>&1
-}
-
-# Adds the counts of Meson's tests to ours.
-count_tests()
-{
-    local dir=$1 log=$1/meson-logs/testlog.json name before=$failed rc
-    rc=$(cat "$dir/tests.rc" 2>/dev/null || echo unknown)
     [ -s "$log" ] || { count "$dir: no test ran" 1; return; }
     while IFS=$'\t' read -r result name; do
         case $result in
@@ -91,42 +84,12 @@ build_others()
     wait
 }
 
-# The sanitizer's tests, once their build is there and no more release tests are left than FEW: the last ones are long, and
-# leave cores to others.
-FEW=2
-sanitizer_tests()
-{
-    local all left
-    while [ ! -s build/debug.rc ] && kill -0 "$others" 2>/dev/null; do sleep 1; done
-    [ "$(cat build/debug.rc 2>/dev/null)" = 0 ] || return
-    all=$("$MESON" test -C build/release --no-rebuild --list 2>/dev/null | wc -l)
-    while [ ! -f "$shared/released" ]; do
-        left=$((all - $(wc -l <build/release/meson-logs/testlog.json 2>/dev/null || echo 0)))
-        [ $left -gt $FEW ] || break
-        sleep 1
-    done
-    # The translator runs again, sanitized; what the compiler makes of the same C is known (the key is the C itself).
-    for room in simt oracle abi; do
-        mkdir -p build/debug/tests/$room && cp -a build/release/tests/$room/cache build/debug/tests/$room/ 2>/dev/null
-    done
-    # Traces of allocations are cut at eight calls: walking the stack takes a part of every malloc().
-    ASAN_OPTIONS=detect_leaks=1:malloc_context_size=8 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-        run_tests build/debug --no-suite sampled --num-processes "$jobs"
-}
-
 mkdir -p build
 [ "${1:-}" != --others ] || { build_others; exit; }
 shared=$(mktemp -d /tmp/cutegen-test.XXXXXX) # sockets of servers: their paths must be short
-others=""
-sanitizer=""
-end() # of this script; what it began ends with it
-{
-    [ -z "$others" ] || kill -- "-$others" 2>/dev/null
-    [ -z "$sanitizer" ] || kill -- "-$sanitizer" 2>/dev/null
-    rm -rf "$shared"
-}
-trap end EXIT
-rm -f build/clang.rc build/debug.rc build/lint.log build/*/tests.rc build/*/meson-logs/testlog.json
+others=
+trap '[ -z "$others" ] || kill -- "-$others" 2>/dev/null; rm -rf "$shared"' EXIT
+rm -f build/clang.rc build/debug.rc build/lint.log
 
 tests/format.sh >build/format.log 2>&1 &
 format=$!
@@ -137,15 +100,7 @@ released=$?
 count "gcc, -Werror" $released
 setsid nice -n 19 tests/run.sh --others >build/others.log 2>&1 &
 others=$!
-set -m # a process group of its own
-sanitizer_tests >build/sanitizer.log 2>&1 &
-sanitizer=$!
-set +m
-if [ $released = 0 ]; then
-    run_tests build/release --num-processes "$jobs"
-    count_tests build/release
-fi
-touch "$shared/released"
+[ $released != 0 ] || run_tests build/release --num-processes "$jobs"
 
 say "format"
 wait $format
@@ -153,13 +108,21 @@ formatted=$?
 cat build/format.log
 count "format" $formatted
 
-say "sanitizers: build and tests"
-tail -n +1 -f --pid=$sanitizer build/sanitizer.log
-wait $sanitizer
-sanitizer=
+say "sanitizers: build"
+while [ ! -s build/debug.rc ] && kill -0 $others 2>/dev/null; do sleep 1; done
 sanitized=$(cat build/debug.rc 2>/dev/null || echo 1)
 count "sanitizers, -Werror" "$sanitized"
-[ "$sanitized" != 0 ] || count_tests build/debug
+
+if [ "$sanitized" = 0 ]; then
+    say "sanitizers: tests"
+    # The translator runs again, sanitized; what the compiler makes of the same C is known (the key is the C itself).
+    for room in simt oracle abi; do
+        mkdir -p build/debug/tests/$room && cp -a build/release/tests/$room/cache build/debug/tests/$room/ 2>/dev/null
+    done
+    # Traces of allocations are cut at eight calls: walking the stack takes a part of every malloc().
+    ASAN_OPTIONS=detect_leaks=1:malloc_context_size=8 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+        run_tests build/debug --no-suite sampled --num-processes "$jobs"
+fi
 
 say "clang: warnings"
 wait $others
