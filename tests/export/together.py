@@ -23,6 +23,8 @@ folder = os.path.abspath(sys.argv[1])
 with open(os.path.join(folder, "launches.json")) as file:
     GPU = json.load(file)["device"]["kind"] == "cuda"
 THREADS = 8
+if not GPU:
+    torch.set_num_threads(1)  # threads of PyTorch's own are gone in a child of fork, and a copy of a tensor waits for them
 
 
 def at_once(work):
